@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int64_t begun_ns, begun_late_ns;
+static int64_t begun_ns, begun_late_ns, begun_busy_ns;
 
 /* Whether somebody stopped the process, and let it go on, since this was asked last. SIGCONT is
  * blocked for that: with a handler ppoll(2) would fail with EINTR, as it does in no other build. */
@@ -50,22 +50,47 @@ static int64_t late_ns(void)
 	return late;
 }
 
+/* How long any thread of the machine was ready to run and did not, so far. 0: the kernel does not
+ * tell. */
+static int64_t busy_ns(void)
+{
+	static int fd = -1;
+	long long total_us = 0;
+	char text[128];
+	ssize_t n;
+
+	if (fd < 0)
+		fd = open("/proc/pressure/cpu", O_RDONLY | O_CLOEXEC);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	(void)sscanf(text, "some avg10=%*f avg60=%*f avg300=%*f total=%lld", &total_us);
+	return total_us * 1000;
+}
+
 void watchdog_begin(void)
 {
 	(void)was_stopped();
 	begun_late_ns = late_ns();
+	begun_busy_ns = busy_ns();
 	begun_ns = clock_read_ns(CLOCK_MONOTONIC);
 }
 
 void watchdog_end(void)
 {
-	int64_t took = clock_read_ns(CLOCK_MONOTONIC) - begun_ns;
+	int64_t took = clock_read_ns(CLOCK_MONOTONIC) - begun_ns, busy;
 
-	if (took > ZKLOCKFS_WATCHDOG * 1000000LL)
-		took -= late_ns() - begun_late_ns;
+	if (took <= ZKLOCKFS_WATCHDOG * 1000000LL)
+		return;
+	/* The owner of a lock of the kernel that it waits for may wait for a processor. */
+	busy = busy_ns() - begun_busy_ns;
+	if (busy > took / 2)
+		return;
+	took -= late_ns() - begun_late_ns;
 	if (took > ZKLOCKFS_WATCHDOG * 1000000LL && !was_stopped())
-		log_line(LC_ERROR, "watchdog: a turn of the loop took %" PRId64 " ms",
-		         took / 1000000);
+		log_line(LC_ERROR,
+		         "watchdog: a turn of the loop took %" PRId64
+		         " ms, processes waited for %" PRId64 " ms",
+		         took / 1000000, busy / 1000000);
 }
 
 #endif

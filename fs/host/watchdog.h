@@ -2,7 +2,8 @@
  *
  * watchdog.h - for test builds (-DZKLOCKFS_WATCHDOG=milliseconds): says so when one turn of the
  * loop took longer, be it that it waited or that it reckoned. The time in which the machine did not
- * let it run does not count, nor a turn in which the process was stopped (SIGSTOP).
+ * let it run does not count, nor a turn in which the process was stopped (SIGSTOP), nor one with
+ * processes that waited for a processor for half of it.
  */
 #ifndef FS_WATCHDOG_H
 #define FS_WATCHDOG_H

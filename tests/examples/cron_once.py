@@ -52,7 +52,7 @@ def once(gate, a, b, shell):
     # All at the same time.
     jobs = [start(where, 'crowd', 'two') for where in (here, there) * 3]
     gate.arrived('crowd').let()
-    results = [job.communicate(timeout=20) + (job.returncode,) for job in jobs]
+    results = [job.communicate(timeout=60) + (job.returncode,) for job in jobs]
     check(all(result in (('', '', 0), ('', '', 75)) for result in results), f'{shell}: {results}')
     gate.nobody('a second one of the crowd')
     queued(a, 'nightly', 0)

@@ -74,17 +74,17 @@ def loses(hosts, gate):
     hosts.queue(2)
     second.terminate()
     leading.gone()
-    check_equal(second.wait(20), 143, 'status of a command that was stopped')
+    check_equal(second.wait(60), 143, 'status of a command that was stopped')
     leading = gate.arrived('a')
     second = third
 
     # The command ends by itself, and by a signal.
     leading.let(5)
-    check_equal(second.wait(20), 5, 'status of the command')
+    check_equal(second.wait(60), 5, 'status of the command')
     third = hosts.start('a')
     leading = gate.arrived('a')
     os.kill(leading.pid, 9)
-    check_equal(third.wait(20), 137, 'status of a command that was killed')
+    check_equal(third.wait(60), 137, 'status of a command that was killed')
     hosts.queue(0)
 
 

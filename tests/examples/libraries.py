@@ -77,7 +77,7 @@ PROGRAMS = {
                                      'fcntl.lockf(f, fcntl.LOCK_EX); ' + HOLD],
     'Python: filelock': PYTHON + ['import filelock, sys\nwith filelock.FileLock(sys.argv[1]): ' + HOLD],
     'Python: portalocker': PYTHON + ['import portalocker, sys\n'
-                                     'with portalocker.Lock(sys.argv[1], timeout=20): ' + HOLD],
+                                     'with portalocker.Lock(sys.argv[1], timeout=60): ' + HOLD],
     'Python: fasteners': PYTHON + ['import fasteners, sys\n'
                                    'with fasteners.InterProcessLock(sys.argv[1]): ' + HOLD],
     'Python: lockfile': PYTHON + ['import lockfile, sys\nwith lockfile.LockFile(sys.argv[1]): ' + HOLD],
@@ -164,7 +164,7 @@ def test(case):
         queued(b, lock, 1, 1)
         for mount in (a, b):
             mount.take(lock, 'try').refused(errno.EAGAIN)
-        process.communicate('\n', timeout=20)
+        process.communicate('\n', timeout=60)
         check_equal(process.returncode, 0, f'how {name} ended')
         queued(b, lock, 0)
 
@@ -196,7 +196,7 @@ def test(case):
             holds(name, process, lock)
             waits(name, lock, how)
         else:
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=60)
             check(process.returncode > 0 and out == '', f'{name}: {process.returncode} {out} {err}')
         print('tried', name)
     is_scanned(a)

@@ -50,7 +50,7 @@ def pool(gate, a, b, shell):
     queued(a, 'pool', 4, held=4)
     for visitor in inside:
         visitor.let()
-    check_equal(sorted(job.wait(20) for job in jobs), [-9, 0, 0, 0, 0, 0, 0, 4], 'status of the programs')
+    check_equal(sorted(job.wait(60) for job in jobs), [-9, 0, 0, 0, 0, 0, 0, 4], 'status of the programs')
     queued(a, 'pool', 0)
     check_equal(busy(b), (0, 'ran\n'), 'all are free')
 

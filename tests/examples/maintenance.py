@@ -36,7 +36,7 @@ def window(gate, a, b, shell):
     queued(a, 'db', 2, held=2)
     for visitor in last:
         visitor.let()
-    check_equal([job.wait(20) for job in jobs], [0, 6, 0, 0, 0], 'status of the commands')
+    check_equal([job.wait(60) for job in jobs], [0, 6, 0, 0, 0], 'status of the commands')
     queued(a, 'db', 0)
 
 

@@ -67,7 +67,7 @@ def with_the_lock(shop, a, b):
         shop.gate.nobody('a second one pays')
         paid.append(visitor.environ['ORDER'])
         visitor.let()
-    said = [buyer.communicate(timeout=20)[0] + str(buyer.returncode) for buyer in buyers]
+    said = [buyer.communicate(timeout=60)[0] + str(buyer.returncode) for buyer in buyers]
     shop.gate.nobody('one more pays')
     check_equal(len(set(paid)), ITEMS, 'each pays once')
     check_equal(sorted(number for number, _ in shop.orders()), sorted(paid), 'each buyer who has paid has it')

@@ -172,7 +172,7 @@ def closed_files(gate, a):
     check_equal(status, 74, 'ls to a full disk')
     # Input is the command's, to the last byte.
     process = start(a, 'svca', '--', 'cat', stdin=-1)
-    out, _ = process.communicate('all of it\n', timeout=20)
+    out, _ = process.communicate('all of it\n', timeout=60)
     check_equal((process.returncode, out), (0, 'all of it\n'), 'stdin')
     until(lambda: not os.path.exists(f'/proc/{process.pid}'), 'it has ended')
 

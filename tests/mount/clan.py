@@ -154,6 +154,10 @@ class Member:
         except OSError as err:
             return err.errno in (errno.ENOENT, errno.ESRCH)
 
+    def state(self):
+        """For the story of a test that failed."""
+        return 'ended' if self.ended() else 'is there'
+
     def gone(self, seconds=WAIT_SECONDS):
         until(self.ended, f'process {self.pid} ends', seconds)
 

@@ -43,7 +43,7 @@ def test(case):
     check_errno(errno.EINVAL, os.mkdir, path + '/\N{GRINNING FACE}')   # the daemon logs why
     os.close(os.open(path + '/build/try', os.O_RDWR))
     check_equal(libc.umount2(path.encode(), 0), 0, 'umount')
-    check_equal(daemon.wait(20), 0, 'its status')
+    check_equal(daemon.wait(60), 0, 'its status')
 
 
 run(test)

@@ -14,15 +14,15 @@ from harness import NO_KEEPER, ZKLOCKFS, Stopwatch, besides_usual, check, check_
 
 def test(case):
     server = case.server(tick_ms=500)
-    a = case.mount(server, 'a', session='3s', options=[NO_KEEPER])
-    b = case.mount(server, 'b', session='3s')
+    a = case.mount(server, 'a', session='10s', options=[NO_KEEPER])
+    b = case.mount(server, 'b', session='60s')
     a.mkdir('build')
     holder = a.take('build').held()
     waiter = a.take('build')
     until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
     elsewhere = b.take('build')
 
-    again = [ZKLOCKFS, '-f', '-o', f'session_timeout=3s,tick_time=500ms,host=a',
+    again = [ZKLOCKFS, '-f', '-o', f'session_timeout=10s,tick_time=500ms,host=a',
              f'127.0.0.1:{server.port}/locks', a.directory]
     status, _, err = command(again)
     check_equal(status, 32, 'a second mount on a living one')
@@ -42,13 +42,13 @@ def test(case):
     daemon = spawn(again, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until(lambda: mounted(a.directory) and os.path.exists(a.path('.zklockfs', 'status')), 'it serves again')
     elsewhere.held()
-    watch.check(1, 15, 'the lock of the killed daemon')
+    watch.check(1, 30, 'the lock of the killed daemon')
     elsewhere.release()
     holder.kill()
     os.close(os.open(a.path('build', 'lock'), os.O_RDWR))
     status, _, err = command(['fusermount3', '-u', a.directory])
     check_equal((status, err), (0, ''), 'fusermount3 -u')
-    _, err = daemon.communicate(timeout=20)
+    _, err = daemon.communicate(timeout=60)
     check_equal(daemon.returncode, 0, 'the second daemon')
     check(' serves ' in err, err)
     check_equal(besides_usual((0, '', err))[2].count('\n'), 1, err)

@@ -62,11 +62,11 @@ def another_mount(case, server):
     os.kill(old.process.pid, signal.SIGTERM)
     check_errno(errno.EAGAIN, os.open, old.path('moved', 'try'), os.O_RDWR)
     holder.release()
-    check_equal(old.process.wait(20), 0, f'the old daemon: {old.log()}')
+    check_equal(old.process.wait(60), 0, f'the old daemon: {old.log()}')
     check_equal(mounted(old.directory), there, 'what is mounted')
     os.close(os.open(old.path('moved', 'lock'), os.O_RDWR))
     os.kill(new.pid, signal.SIGTERM)
-    check_equal(new.wait(20), 0, 'the new daemon')
+    check_equal(new.wait(60), 0, 'the new daemon')
     check_equal(mounted(old.directory), None, 'what is mounted in the end')
 
 
@@ -74,7 +74,7 @@ def covered(case, server):
     mount = case.mount(server, 'covered')
     check_equal(command(['mount', '-t', 'tmpfs', 'none', mount.directory])[0], 0, 'mount tmpfs')
     os.kill(mount.process.pid, signal.SIGTERM)
-    check_equal(mount.process.wait(20), 0, f'the daemon: {mount.log()}')
+    check_equal(mount.process.wait(60), 0, f'the daemon: {mount.log()}')
     mount.checked = True
     check('another filesystem is mounted over' in mount.log(), mount.log())
     check_equal(os.statvfs(mount.directory).f_bavail > 0, True, 'the tmpfs is still there')

@@ -30,7 +30,7 @@ class UserMount:
         self.point = point
         self.log = open(case.directory + '/user.log', 'a+', encoding='utf-8')
         self.process = spawn(['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups', ZKLOCKFS, '-f',
-                              '-o', ','.join(['host=a,on_lost=kill,session_timeout=5s,tick_time=500ms', *options]),
+                              '-o', ','.join(['host=a,on_lost=kill,session_timeout=20s,tick_time=500ms,retry=1m', *options]),
                               f'127.0.0.1:{server.port}/locks', point],
                              stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until(lambda: self.process.poll() is not None or
@@ -43,7 +43,7 @@ class UserMount:
 
     def end(self, number, status):
         self.process.send_signal(number)
-        check_equal(self.process.wait(20), status, f'how it ends: {self.said()}')
+        check_equal(self.process.wait(60), status, f'how it ends: {self.said()}')
 
 
 def test(case):
@@ -84,7 +84,7 @@ def test(case):
     until(lambda: not mounted(point), 'nobody else finds it')
     check_equal(mount.process.poll(), None, 'it serves the holder')
     holder.release()
-    check_equal(mount.process.wait(20), 0, 'how it ends')
+    check_equal(mount.process.wait(60), 0, 'how it ends')
     check('cannot stop' not in mount.said(), 'it is asked to stop no other user')
     spared(case, server, point)
 

@@ -71,7 +71,7 @@ def by_nobody(case):
 def grows(case):
     """A server is started with longer ticks: held locks stay, once a new connection has proved it."""
     server = case.server()
-    mount = case.mount(server)
+    mount = case.mount(server, session='100s')  # longer than the servers need to come back
     mount.allow_more('connection lost')
     mount.mkdir('build')
     holder = mount.take('build').held()

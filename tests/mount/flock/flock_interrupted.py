@@ -162,7 +162,7 @@ def test(case):
         heir.stdin.write('again\n')
         heir.stdin.flush()
         check_equal(heir.stdout.readline(), 'locked\n', 'the child')
-        heir.communicate(timeout=20)
+        heir.communicate(timeout=60)
     p.do('setlk', fd, F_WRLCK, F_SETLKW)
 
     # kill -9 of a waiter, and of the holder.
@@ -201,7 +201,7 @@ def test(case):
         watch = Stopwatch()
         queued(1)
         watch.check(0, 1, f'the place of flock {options}')
-        shell.communicate('\n', timeout=20)
+        shell.communicate('\n', timeout=60)
 
     # Ctrl-C in a terminal: shell and flock(1) both get the signal.
     shell = spawn(['bash', '-c', 'flock "$1" true; echo "$?"', 'bash', path], stdout=subprocess.PIPE,
@@ -209,7 +209,7 @@ def test(case):
     queued(2)
     watch = Stopwatch()
     os.killpg(shell.pid, signal.SIGINT)    # as the terminal: neither sees the other's end first
-    shell.communicate(timeout=20)
+    shell.communicate(timeout=60)
     check_equal(shell.returncode, -signal.SIGINT, 'how bash ended')
     queued(1)
     watch.check(0, 1, 'Ctrl-C')

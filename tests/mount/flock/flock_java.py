@@ -68,7 +68,7 @@ def test(case):
     check_equal(p.do('try'), 'valid', 'tryLock()')
     for java in (p, q):
         java.process.stdin.close()
-        check_equal(java.process.wait(20), 0, 'how java ended')
+        check_equal(java.process.wait(60), 0, 'how java ended')
     queued(0)
 
 

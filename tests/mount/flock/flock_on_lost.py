@@ -91,7 +91,7 @@ def lose(case, server, mode, fault):
     check(waiter.poll() is None, 'the waiter waits')
     elsewhere.release()
     until(lambda: a.queue(script)[0].split('-')[2] == str(waiter.pid), 'the waiter holds')
-    waiter.communicate(timeout=20)
+    waiter.communicate(timeout=60)
     next_one.release()
     a.unmount()
     b.unmount()

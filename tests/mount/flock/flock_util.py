@@ -44,7 +44,7 @@ def test(case):
 
     def end(process, status=7):
         process.stdin.close()
-        check_equal(process.wait(20), status, 'status of the command')
+        check_equal(process.wait(60), status, 'status of the command')
 
     # On the file: flock(1) ends with the command's status, and no entry stays.
     check_equal(flock(here, 'sh', '-c', 'exit 5')[0], 5, 'status')
@@ -66,7 +66,7 @@ def test(case):
         queued(2)
         check_equal(a.queue('build')[1].split('-')[2:], [str(waiter.pid), 'b'], 'the waiter')
         end(process)
-        check_equal(waiter.communicate(timeout=20), ('mine\n', None), 'the waiter')
+        check_equal(waiter.communicate(timeout=60), ('mine\n', None), 'the waiter')
         queued(0)
 
     # Shared.
@@ -78,13 +78,13 @@ def test(case):
     check_equal(flock('-s', '-n', here, 'true')[0], 1, 'behind the writer')
     end(readers[0])
     end(readers[1])
-    check_equal(writer.communicate(timeout=20)[0], 'mine\n', 'the writer')
+    check_equal(writer.communicate(timeout=60)[0], 'mine\n', 'the writer')
 
     # The command's children keep the lock, unless -o closed it before.
     for option, status in (((), 1), (('-o',), 0)):
         left = spawn(['flock', *option, here, 'sh', '-c', 'sleep 1000 >/dev/null & echo $!'],
                      stdout=subprocess.PIPE, text=True)
-        child = int(left.communicate(timeout=20)[0])
+        child = int(left.communicate(timeout=60)[0])
         check_equal(flock('-n', there, 'true')[0], status, f'a child left behind, {option}')
         command(['kill', '-9', str(child)])
         queued(0)
@@ -101,7 +101,7 @@ def test(case):
         for path in (here, there):
             check_equal(command([*shell, '-c', SCRIPT, 'script', path])[0], 75, f'{shell}: busy')
         check_equal(flock('-n', there, 'true')[0], 1, f'{shell}: flock FILE meanwhile')
-        first.communicate('\n', timeout=20)
+        first.communicate('\n', timeout=60)
         check_equal(first.returncode, 0, f'{shell}: after the unlock')
         queued(0)
 
@@ -113,7 +113,7 @@ def test(case):
     queued(2)
     watch = Stopwatch()
     first.kill()
-    check_equal(waiter.communicate(timeout=20)[0], 'mine\n', 'the next one')
+    check_equal(waiter.communicate(timeout=60)[0], 'mine\n', 'the next one')
     watch.check(0, 2, 'after kill -9')
 
     # The wrong file of the lock.

@@ -6,14 +6,22 @@ mistaken for the loser."""
 
 import os
 import resource
+import subprocess
 
-from harness import check, run, spawn, until
+from harness import check, check_equal, patiently, run, spawn, until
 
 # So many descriptors that looking at all of them takes a while.
 PROCESSES, DESCRIPTORS = 30, 3000
 FILLER = f'''
 import os, signal
 keep = [os.open('/dev/null', os.O_RDONLY) for _ in range({DESCRIPTORS})]
+end, mine = os.pipe()
+for _ in range({PROCESSES} - 1):
+    if os.fork() == 0:
+        os.close(mine)
+        os.read(end, 1)     # until the first one ends
+        os._exit(0)
+print('all', flush=True)
 signal.pause()
 '''
 
@@ -35,9 +43,8 @@ def test(case):
     for _ in range(3):
         loser = a.take('build').held()
         # Their pids lie between the loser's and the waiter's: /proc is read in this order.
-        fillers = [spawn(['python3', '-c', FILLER]) for _ in range(PROCESSES)]
-        until(lambda: all(len(os.listdir(f'/proc/{filler.pid}/fd')) > DESCRIPTORS for filler in fillers),
-              'the descriptors are there')
+        filler = spawn(['python3', '-c', FILLER], stdout=subprocess.PIPE, text=True)
+        check_equal(filler.stdout.readline(), 'all\n', 'the descriptors are there')
         waiter = a.take('build')
         until(lambda: len(server.entries('build')) == 2, 'a taker waits')
         evict(b, 'build')
@@ -45,14 +52,13 @@ def test(case):
         try:
             waiter.held()
             for _ in range(100):   # far longer than the guardian's search takes
-                waiter.do('fsync')
+                patiently(waiter.do, 'fsync')
                 check(not waiter.ended(), 'the new holder was killed')
         except EOFError:
             check(False, 'the new holder was killed')
         waiter.release()
-        for filler in fillers:
-            filler.kill()
-            filler.wait()
+        filler.kill()
+        filler.communicate()
 
 
 run(test)

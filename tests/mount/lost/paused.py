@@ -19,7 +19,7 @@ FILES = ('SUSPENDED', 'PAUSED', 'SET_BACK', 'SLEWED')
 
 class Machine:
     """A mount whose clocks the test sets."""
-    def __init__(self, case, server, library, name, session='3s', options=()):
+    def __init__(self, case, server, library, name, session='8s', options=()):
         self.relay = case.relay(server)
         self.files = {file: f'{case.directory}/{name}-{file}' for file in FILES}
         os.environ.update(self.files, LD_PRELOAD=library,
@@ -107,7 +107,7 @@ def is_set(machine, waiter, since, queued):
     check(machine.holder.token() > 0 and not waiter.answered(), 'held on')
     # A wait is counted by the ensemble's clock, which is 20 s before this one now.
     ahead = int(after['ensemble_clock'][:-2])
-    check(19000 < ahead < 21000, f'the ensemble is {ahead} ms before this host')
+    check(15000 < ahead < 25000, f'the ensemble is {ahead} ms before this host')
     until(lambda: since.seconds() - queued > 1, 'it has waited for a while')
     waited = counted_wait(machine.mount)
     check(0.3 <= waited <= since.seconds() + 1, f'a wait of {since.seconds()} s is counted as {waited} s')
@@ -152,12 +152,11 @@ def test(case):
                               library, SOURCE_ROOT + '/tests/mount/suspend.c'])
     check_equal((status, err), (0, ''), 'cc')
     server = case.server(tick_ms=500)
-    b = case.mount(server, 'b', session='3s')
+    b = case.mount(server, 'b', session='60s')
     names = ['wall', 'counter'] if counter_goes_on() else ['wall']
-    machines = [Machine(case, server, library, name) for name in names]
-    check('realtime' in machines[0].mount.status()['clock_watched_by'], 'the sources that watch the clock')
     # With on_lost, a doubt must not stop the holders.
-    third = Machine(case, server, library, 'set', session='6s', options=['on_lost=term'])
+    third = Machine(case, server, library, 'set', session='60s', options=['on_lost=term'])
+    check('realtime' in third.mount.status()['clock_watched_by'], 'the sources that watch the clock')
     since = Stopwatch()
     waiter = b.take('set')
     until(lambda: len(server.entries('set')) == 2, 'the waiter queues')
@@ -165,8 +164,9 @@ def test(case):
     slewed(third)
     third.holder.release()
     waiter.held().release()
-    killed_in_doubt(Machine(case, server, library, 'killed', session='6s', options=['debug']))
-    paused(server, b, machines)
+    killed_in_doubt(Machine(case, server, library, 'killed', session='60s', options=['debug']))
+    # Made only now: their sessions are short.
+    paused(server, b, [Machine(case, server, library, name) for name in names])
 
 
 run(test)

@@ -14,17 +14,15 @@ import random
 import signal
 import time
 
-from harness import SLOWNESS, check, check_equal, die_with_parent, let_janitor_go, libc, run, until
+from harness import NO_ANSWER, SLOWNESS, check, check_equal, die_with_parent, let_janitor_go, libc, run, until
 from kill_points import KillPoints
 
-KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 10))
+KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 8))
 SEED = int(os.environ.get('ZKLOCKFS_SEED', 1))
-SECONDS = int(4 * SLOWNESS)     # of a session
+SECONDS = int(12 * SLOWNESS)    # of a session: a machine under load starts another daemon within its lease
 POINTS = 120        # in a turn or two of the daemon, or while it takes over
 LOCKS = ('one', 'two')
-# A slow machine needs a second or two to start another daemon. Calls fail with these errors if the
-# ensemble does not answer within two seconds.
-EXPECTED = {errno.EINTR} | ({errno.EHOSTUNREACH, errno.EBUSY} if SLOWNESS > 1 else set())
+NO_ANSWER_SECONDS = 1.9     # before them such an error is right only without contact
 
 
 class Worker:
@@ -46,7 +44,7 @@ class Worker:
             os.close(self.stop)
             os.set_blocking(theirs, False)
             signal.signal(signal.SIGALRM, lambda *_: None)
-            report = {'holds': [], 'errors': []}
+            report = {'holds': [], 'errors': [], 'unreached': []}
             self.work(mount, theirs, report, work)
             with open(self.path, 'w', encoding='ascii') as file:
                 json.dump(report, file)
@@ -62,11 +60,14 @@ class Worker:
                     return
             except BlockingIOError:
                 pass
+            began = time.monotonic()
             try:
                 work(mount, dice, report)
             except OSError as err:
-                if err.errno not in EXPECTED:
-                    report['errors'].append(f'{self.name}: {err} at {time.monotonic()}')
+                late = err.errno in NO_ANSWER and time.monotonic() - began >= NO_ANSWER_SECONDS
+                if err.errno != errno.EINTR and not late:
+                    kind = 'unreached' if err.errno in NO_ANSWER else 'errors'
+                    report[kind].append(f'{self.name}: {err} at {time.monotonic()}')
 
     def end(self):
         os.close(self.stop)
@@ -185,7 +186,7 @@ def torment(case, server, number):
     root = f'/locks{number}'
     options = ['mkroot'] + (['on_lost=kill'] if number % 2 else [])
     mount = case.mount(server, f'a{number}', session=f'{SECONDS}s', root=root, options=options, env=points.env)
-    other = case.mount(server, f'b{number}', session='15s', root=root, options=['mkroot'])
+    other = case.mount(server, f'b{number}', session='60s', root=root, options=['mkroot'])
     mount.allow('.')
     for lock in LOCKS:
         mount.mkdir(lock)
@@ -214,6 +215,8 @@ def torment(case, server, number):
     reports = [worker.report() for worker in workers]
     holds = [hold for report in reports for hold in report['holds']]
     errors = [error for report in reports for error in report['errors']]
+    if not any('connection lost' in at.log() for at in (mount, other)):
+        errors += [error for report in reports for error in report['unreached']]
     print(f'{number}: {points.kills + kills} kills, {len(holds)} holds, {errors[:5]} errors; {where}')
     check_holds(holds)
     if poisoned:

@@ -16,10 +16,11 @@ import subprocess
 import threading
 
 from harness import (ALICE, SLOWNESS, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command,
-                     errno_of, libc, mounted, raw_open, run, spawn, until)
+                     errno_of, libc, mounted, patiently, raw_open, run, spawn, until)
 from kill_points import KillPoints
 
-SECONDS = int(4 * SLOWNESS)
+# A machine under load starts another daemon within a lease of such a session.
+SECONDS = int(12 * SLOWNESS)
 SESSION = f'{SECONDS}s'
 _MS_BIND = 0x1000
 
@@ -30,7 +31,7 @@ class Scene:
     def __init__(self, case, server, name, options=(), session=SESSION, **more):
         self.name = name
         self.a = case.mount(server, 'a-' + name, session=session, options=options, **more)
-        self.b = case.mount(server, 'b-' + name, session=session)
+        self.b = case.mount(server, 'b-' + name, session='60s')
         self.a.allow('.')
         self.a.mkdir(name)
         self.holder = self.a.take(name).held()
@@ -155,7 +156,7 @@ def meanwhile(case, server):
     is evicted, one is killed, and one loses its lock while it polls."""
     points = KillPoints(case, 'meanwhile')
     # All this has to fit into a lease, also on a slow machine.
-    scene = Scene(case, server, 'meanwhile', session=f'{5 * SECONDS}s', env=points.env)
+    scene = Scene(case, server, 'meanwhile', session=f'{3 * SECONDS}s', env=points.env)
     for name in ('evicted', 'shy', 'other'):
         scene.a.mkdir(name)
     interrupted, killed = scene.a.take('meanwhile'), scene.a.take('meanwhile')
@@ -167,7 +168,7 @@ def meanwhile(case, server):
     poll = select.poll()
     poll.register(shy, 0)
     woken = []
-    thread = threading.Thread(target=lambda: woken.append(poll.poll(20000)), daemon=True)
+    thread = threading.Thread(target=lambda: woken.append(poll.poll(60000)), daemon=True)
     thread.start()
     points.wait()
     scene.a.send(signal.SIGKILL)
@@ -226,7 +227,7 @@ def in_background(case, server):
         file.write('team:password\n')
     os.chmod(secret, 0o600)
     path = case.mount_point()
-    options = f'on_lost=kill,credentials={secret},host=back,mkroot,session_timeout={SESSION},tick_time=500ms'
+    options = f'on_lost=kill,credentials={secret},host=back,mkroot,retry=1m,session_timeout={SESSION},tick_time=500ms'
     status, _, err = command([ZKLOCKFS, '-o', options, f'127.0.0.1:{server.port}/private', os.path.relpath(path)])
     check_equal(status, 0, f'the command: {err}')
 
@@ -240,7 +241,7 @@ def in_background(case, server):
                             found.setdefault(comm.read().strip(), []).append(pid)
         return found
 
-    os.mkdir(path + '/back')
+    patiently(os.mkdir, path + '/back')
     fd = os.open(path + '/back/lock', os.O_RDWR)
     token = os.pread(fd, 64, 0)
     before = daemons()
@@ -271,7 +272,7 @@ def of_a_user(case, server):
     check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
     alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
     keeper = spawn([*alice, ZKLOCKFS, '-f', '-o',
-                    f'host=alice,on_lost=kill,tick_time=500ms,session_timeout={SESSION}',
+                    f'host=alice,on_lost=kill,retry=1m,tick_time=500ms,session_timeout={SESSION}',
                     f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until(lambda: as_user(ALICE, raw_open, path + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
     user = spawn([*alice, 'bash', '-c', '''
@@ -285,9 +286,9 @@ def of_a_user(case, server):
     user.stdin.write('\n')
     user.stdin.close()
     check_equal(user.stdout.readline(), 'still\n', 'the user holds, and his shell is known as the same process')
-    check_equal(user.wait(20), 0, 'status of the user')
+    check_equal(user.wait(60), 0, 'status of the user')
     keeper.terminate()
-    check_equal(keeper.wait(20), 0, 'status of the keeper')
+    check_equal(keeper.wait(60), 0, 'status of the keeper')
     check(mounted(path) is None, 'it is still mounted')
 
 

@@ -15,10 +15,10 @@ import struct
 import subprocess
 import time
 
-from harness import (SLOWNESS, ZKLOCKFS, besides_usual, check, check_equal, command, errno_of, mounted, run, spawn, until, write_program)
+from harness import (SLOWNESS, WAIT_SECONDS, ZKLOCKFS, besides_usual, check, check_equal, command, errno_of, mounted, run, spawn, until, write_program)
 
 OPTIONS = ['on_lost=kill']
-SESSION = f'{int(5 * SLOWNESS)}s'
+SESSION = f'{int(15 * SLOWNESS)}s'
 
 
 def name_of(pid):
@@ -51,7 +51,7 @@ def leaves(mount):
 
 
 def processes(case, server):
-    mount = case.mount(server, 'processes', options=OPTIONS)
+    mount = case.mount(server, 'processes', session='60s', options=OPTIONS)
     keeper, daemon = mount.process.pid, mount.daemon
     check_equal((name_of(keeper), name_of(daemon)), ('zklockfs-keeper', 'zklockfs'), 'the names')
     wanted = '-1000\n' if may_lower() else score_of('self')
@@ -103,7 +103,7 @@ def signals(case, server, name, send):
     holder.token()
     holder.do('fsync')
     send(mount)
-    until(lambda: mount.process.poll() is not None, 'the daemon leaves', 10 * SLOWNESS)
+    until(lambda: mount.process.poll() is not None, 'the daemon leaves')
     check_equal(mount.process.returncode, 0, 'the status')
     mount.checked = True
     check(errno_of(holder.do, 'pread', 64, 0) != 0, 'the descriptor still reads')
@@ -129,7 +129,7 @@ def of_both_backwards(case, server):
 
 def of_both_late(case, server):
     """Both get a signal, and the keeper is slow, as on a busy machine."""
-    mount = case.mount(server, 'late', options=OPTIONS)
+    mount = case.mount(server, 'late', session='60s', options=OPTIONS)
     mount.mkdir('late')
     holder = mount.take('late').held()
     mount.process.send_signal(signal.SIGSTOP)
@@ -186,7 +186,7 @@ def terminal(case, server):
     os.fsync(held)
     check_equal(daemon.poll(), None, 'it serves the holder')
     os.close(held)
-    check_equal(daemon.wait(20), 0, 'the status')
+    check_equal(daemon.wait(60), 0, 'the status')
     said = b''
     try:
         while part := os.read(master, 4096):
@@ -201,7 +201,7 @@ def systemd(case, server):
     words = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     words.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     words.bind(case.directory + '/notify')
-    words.settimeout(20 * SLOWNESS)
+    words.settimeout(WAIT_SECONDS)
 
     def heard(wanted, process):
         text = b'STATUS='
@@ -232,7 +232,7 @@ def systemd(case, server):
             heard(b'STOPPING=1\n', daemon)
             until(lambda: not os.path.exists(f'/proc/{daemon}'), 'the daemon ends')
             continue
-        check_equal(process.wait(20), 0, 'the status')
+        check_equal(process.wait(60), 0, 'the status')
 
 
 def keeper_killed(case, server):
@@ -280,7 +280,7 @@ def killed_at_the_start(case, server):
     daemon = until(lambda: children(keeper), 'the daemon')[0]
     until(lambda: name_of(keeper) == 'zklockfs-keeper', 'its name')
     os.kill(keeper, signal.SIGKILL)
-    check_equal(process.wait(20), 32, 'the status')
+    check_equal(process.wait(60), 32, 'the status')
     check('the daemon ended before it could mount' in process.stderr.read(), 'what is said')
     until(lambda: not os.path.exists(f'/proc/{daemon}'), 'the daemon ends')
     check(mounted(path) is None, 'it is mounted')

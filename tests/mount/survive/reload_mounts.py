@@ -97,9 +97,9 @@ def of_a_user(case, server):
     until(lambda: 'taken over' in daemon.stderr.readline(), 'it is reloaded')
     user.stdin.write('\n')
     check(user.stdout.readline().endswith(' 2\n'), 'two reloads')
-    check_equal(user.wait(20), 0, 'status of the user')
+    check_equal(user.wait(60), 0, 'status of the user')
     daemon.send_signal(signal.SIGTERM)
-    check_equal(daemon.wait(20), 0, 'status of the daemon')
+    check_equal(daemon.wait(60), 0, 'status of the daemon')
     check(mounted(path) is None, 'it is still mounted')
 
 

@@ -58,7 +58,7 @@ def test(case):
         until(lambda: not server.entries(mount.host), 'nobody has it any more')
     # No other process has to wait for them.
     with spawn(['ps', '-eo', 'pid,wchan'], stdout=-1) as process:
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
         check_equal(process.returncode, 0, 'ps')
 
 

@@ -45,7 +45,7 @@ def test(case):
             def skip():
                 job = spawn(shell + ['-c', SKIP, 'sh', mount.path('build')], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
-                out, err = job.communicate(timeout=20)
+                out, err = job.communicate(timeout=60)
                 return job.returncode, out, err
             until(lambda: not server.entries('build'), 'the lock is free')
             check_equal(skip(), (0, 'ran\n', ''), f'{shell}, a free lock')

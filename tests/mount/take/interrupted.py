@@ -33,7 +33,7 @@ def test(case):
     queued(2)
     watch = Stopwatch()
     shell.send_signal(signal.SIGINT)
-    out, _ = shell.communicate(timeout=20)
+    out, _ = shell.communicate(timeout=60)
     watch.check(0, 2, 'Ctrl-C')
     check_equal((shell.returncode, out), (-signal.SIGINT, b''), 'how bash ended')
     queued(1)

@@ -78,7 +78,7 @@ def test(case):
     check_equal(shell.stdout.readline(), 'taken\n', 'bash')
     check(not last.answered(), 'the last one waits')
     until(lambda: server.entries('build') == before[1:], 'it has its old place')
-    shell.communicate(timeout=20)
+    shell.communicate(timeout=60)
     behind = last.held()
 
     # Another door of the lock: the old place is void, the new one is at the end.

@@ -178,7 +178,7 @@ def take_turns(a, b):
                   text=True)
     status, out, err = command(['python3', '-c', POLITE, b.path('build', 'lock')])
     check_equal(status, 0, err)
-    other, _ = first.communicate(timeout=20)
+    other, _ = first.communicate(timeout=60)
     tokens = [int(word) for word in out.split()], [int(word) for word in other.split()]
     order = sorted([(token, 0) for token in tokens[0]] + [(token, 1) for token in tokens[1]])
     check_equal(len(order), 20, 'turns')

@@ -30,7 +30,7 @@ def test(case):
         entry, = server.entries('build')
         czxid = str(server.zk.exists('/locks/build/' + entry).czxid)
         check_equal(words, [czxid] * 3, f'tokens in {shell}')
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
         until(lambda: not server.entries('build'), 'the lock is free')
 
 

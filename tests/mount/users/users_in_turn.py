@@ -67,7 +67,7 @@ class Crowd:
         return found
 
     def answers(self):
-        check(self.conn.poll(20), 'some are not answered')
+        check(self.conn.poll(60), 'some are not answered')
         found = self.conn.recv()
         self.end()
         return found
@@ -123,7 +123,7 @@ def killed(mount):
 def test(case):
     os.umask(0)
     server = case.server()
-    mount = case.mount(server)
+    mount = case.mount(server, session='300s')   # its daemon is stopped until all threads wait
     in_turn(mount)
     over(mount, mount.reload)
     over(mount, mount.adopt)

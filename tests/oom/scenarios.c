@@ -6,8 +6,6 @@
  */
 #include "scenarios.h"
 
-#include "pure/name.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -325,39 +323,6 @@ static void play_zone(struct bench *bench)
 	run(bench, SECOND);
 }
 
-/* An entry with this session's mark that belongs to no taker. */
-static void play_sweep(struct bench *bench)
-{
-	int lock = make_lock(bench, "a");
-	struct host *one = begin_host(bench, 0);
-	struct visitor *taker;
-	struct node *node;
-	struct entry_name name;
-	char path[128];
-
-	settle(bench);
-	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
-	run(bench, HOLD);
-	node = visitor_node(taker);
-	if (node && name_parse(node->name, &name)) {
-		int len = snprintf(path, sizeof(path), "%s/", bench->locks[lock].path);
-
-		name_format(path + len, name.session_half, 42, "m0", 4242, LC_EXCLUSIVE);
-		world_do(&bench->stage.world, one->wire.session,
-		         OP(.kind = ENSEMBLE_CREATE, .path = path, .ephemeral = true,
-		            .sequence = true),
-		         1, NULL);
-	}
-	run(bench, HOLD);
-	take(one, lock, LC_FOREVER, HOLD);
-	run(bench, HOLD);
-	leave(taker);
-	run(bench, SECOND + bench->spell_us);
-	/* The next listing of the lock shows the entry, if it is still there. */
-	take(one, lock, LC_FOREVER, 0);
-	run(bench, SECOND);
-}
-
 static void play_drain(struct bench *bench)
 {
 	int lock = make_lock(bench, "a");
@@ -547,7 +512,6 @@ const struct scenario scenarios[] = {
 	{"upgrade", play_upgrade, 0},
 	{"slots", play_slots, 0},
 	{"zone", play_zone, 0},
-	{"sweep", play_sweep, 0},
 	{"drain", play_drain, 0},
 	{"destroy", play_destroy, 0},
 	{"reload", play_reload, 0},

@@ -336,7 +336,7 @@ static void with_slots(void **state)
 		struct ensemble_op ops[] = {
 			write_to(BUILD, slots),
 			{.kind = ENSEMBLE_CREATE,
-		         .path = BUILD "/lock-",
+		         .path = BUILD "/x-lock-",
 		         .ephemeral = true,
 		         .sequence = true},
 		};
@@ -348,7 +348,7 @@ static void with_slots(void **state)
 		run(stage, i * 50);
 		allow_listings(stage, false);
 		act_together(stage,
-		             OP(.kind = ENSEMBLE_DELETE, .path = BUILD "/lock-0000000000",
+		             OP(.kind = ENSEMBLE_DELETE, .path = BUILD "/x-lock-0000000000",
 		                .version = ENSEMBLE_ANY_VERSION),
 		             1);
 		run(stage, SECOND);

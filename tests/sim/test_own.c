@@ -403,7 +403,7 @@ static void next_in_another_lock(void **state)
 		assert_int_equal(act(stage, ENSEMBLE_DELETE, BUILD, 0, false), ENSEMBLE_OK);
 		assert_int_equal(act(stage, ENSEMBLE_CREATE, BUILD, 0, false), ENSEMBLE_OK);
 		assert_int_equal(world_do(&stage->world, outsider,
-		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/lock-",
+		                          OP(.kind = ENSEMBLE_CREATE, .path = BUILD "/x-lock-",
 		                             .ephemeral = true, .sequence = true),
 		                          1, &other),
 		                 ENSEMBLE_OK);
@@ -412,7 +412,7 @@ static void next_in_another_lock(void **state)
 		leave(&holder);
 		run(stage, 100 * MS);
 		assert_int_equal(next.result, NONE);
-		assert_int_equal(act(stage, ENSEMBLE_DELETE, BUILD "/lock-0000000000", 0, false),
+		assert_int_equal(act(stage, ENSEMBLE_DELETE, BUILD "/x-lock-0000000000", 0, false),
 		                 ENSEMBLE_OK);
 		run(stage, SECOND);
 		assert_int_equal(next.result, 0);

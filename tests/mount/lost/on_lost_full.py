@@ -25,11 +25,11 @@ def test(case):
     os.umask(0)
     mount.mkdir('build')
     check_equal(error_name(as_user(ALICE, open_many, mount.path('build', 'flock'))), 'ENOLCK', 'too many')
-    until(lambda: f'takers of uid {ALICE} are refused' in mount.log(), 'the log says so')
+    until(lambda: f'requests of uid {ALICE} are refused' in mount.log(), 'the log says so')
     mount.take('build', uid=BOB).held().release()
     # The places have become free with the end of the process.
     mount.take('build', uid=ALICE).held()
-    check_equal(mount.log().count(f'takers of uid {ALICE} are refused'), 1, 'lines of the log')
+    check_equal(mount.log().count(f'requests of uid {ALICE} are refused'), 1, 'lines of the log')
 
 
 run(test)

@@ -5,7 +5,7 @@
  */
 #include "setup/probe.h"
 
-#include "host/signals.h"
+#include "host/helper.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -262,21 +262,10 @@ static _Noreturn void probe_server(int fd, const char *address, bool settings)
 
 static _Noreturn void probe_all(int fd, char *addresses, bool settings)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char *address;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	helper_begin(fd);
 	prctl(PR_SET_NAME, "zklockfs-probe");
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGCHLD, SIG_DFL);
-	signals_unblock_all();
-	/* A copy of the mount's device, of a connection, or of the pipe of whoever mounts would
-	 * keep it open. */
-	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
-		dup2(null, i);
-	if (fd > STDERR_FILENO + 1)
-		close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-	close_range((unsigned)fd + 1, ~0U, 0);
 	while ((address = strsep(&addresses, ",")) != NULL)
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -5,7 +5,7 @@
  */
 #include "setup/resolve.h"
 
-#include "host/signals.h"
+#include "host/helper.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -126,19 +126,9 @@ static void look_up_all(int fd, char *names)
 
 static void run_resolver(int fd, const char *names)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char *own = strdup(names);
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGPIPE, SIG_DFL);
-	signals_unblock_all();
-	/* A copy of the mount's device, of a connection, or of the pipe of whoever mounts, would
-	 * keep it alive. */
-	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
-		dup2(null, i);
-	if (fd > STDERR_FILENO + 1)
-		close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-	close_range((unsigned)fd + 1, ~0U, 0);
+	helper_begin(fd);
 	if (own)
 		look_up_all(fd, own);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)

@@ -12,7 +12,7 @@
 struct queue_entry {
 	const char *znode; /* points into the names given to queue_build() */
 	struct entry_name name;
-	int64_t czxid;   /* known only where it orders: zone.c */
+	int64_t czxid;   /* known only where it orders: order.c */
 	ssize_t blocker; /* queue_judge() */
 };
 

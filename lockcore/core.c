@@ -13,16 +13,17 @@
  * half-changed state.
  */
 #include "adopt.h"
+
 #include "ask/asking.h"
-#include "ask/waiters.h"
 #include "ask/evict.h"
+#include "ask/poke.h"
+#include "ask/waiters.h"
 #include "grant/handoff.h"
 #include "grant/listing.h"
-#include "lock/loss.h"
-#include "port/outbox.h"
-#include "ask/poke.h"
 #include "grant/taker_events.h"
 #include "grant/tell.h"
+#include "lock/loss.h"
+#include "port/outbox.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,9 +6,10 @@
  * quorum and past the access rights, and leaves nothing.
  */
 #include "session/base.h"
+
+#include "lockcore.h"
 #include "port/ensemble.h"
 #include "pure/lease.h"
-#include "lockcore.h"
 
 #include <errno.h>
 #include <limits.h>

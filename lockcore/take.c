@@ -5,10 +5,10 @@
 #include "take.h"
 
 #include "ask/waiters.h"
-#include "session/counters.h"
 #include "grant/handoff.h"
 #include "lock/loss.h"
 #include "pure/record.h"
+#include "session/counters.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,13 +5,13 @@
 #include "daemon/contact.h"
 
 #include "guard/guardian.h"
-#include "setup/servers.h"
-#include "tree/view.h"
+#include "hold/hold.h"
 #include "hold/story.h"
 #include "host/clock.h"
-#include "hold/hold.h"
 #include "host/log.h"
 #include "setup/ready.h"
+#include "setup/servers.h"
+#include "tree/view.h"
 
 #include <inttypes.h>
 #include <stdio.h>

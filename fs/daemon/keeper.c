@@ -4,11 +4,11 @@
  */
 #include "daemon/keeper.h"
 
-#include "setup/credentials.h"
 #include "daemon/keeper_run.h"
 #include "host/log.h"
-#include "setup/ready.h"
 #include "host/signals.h"
+#include "setup/credentials.h"
+#include "setup/ready.h"
 
 #include <errno.h>
 #include <fcntl.h>

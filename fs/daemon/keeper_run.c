@@ -24,8 +24,8 @@
 #include "host/clock.h"
 #include "host/log.h"
 #include "host/memory.h"
-#include "setup/ready.h"
 #include "host/signals.h"
+#include "setup/ready.h"
 
 #include <errno.h>
 #include <fcntl.h>

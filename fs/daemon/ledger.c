@@ -4,20 +4,20 @@
  */
 #include "daemon/ledger.h"
 
+#include "daemon/contact.h"
 #include "files/dir.h"
-#include "hold/handle.h"
-#include "hold/hold.h"
+#include "files/locks.h"
+#include "files/text.h"
 #include "guard/guardian.h"
-#include "setup/servers.h"
 #include "hold/advisory.h"
 #include "hold/flock_claim.h"
-#include "host/clock.h"
-#include "daemon/contact.h"
+#include "hold/handle.h"
+#include "hold/hold.h"
 #include "hold/hold_carry.h"
-#include "files/locks.h"
+#include "host/clock.h"
 #include "host/log.h"
+#include "setup/servers.h"
 #include "store/store.h"
-#include "files/text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -27,18 +27,18 @@
  */
 #include "daemon/loop.h"
 
+#include "daemon/keeper.h"
 #include "files/file.h"
 #include "guard/guardian.h"
-#include "setup/servers.h"
 #include "hold/hold.h"
-#include "daemon/keeper.h"
 #include "host/log.h"
+#include "host/signals.h"
+#include "host/watchdog.h"
+#include "request/trace.h"
 #include "setup/mount_error.h"
 #include "setup/mountpoint.h"
-#include "host/signals.h"
+#include "setup/servers.h"
 #include "store/store.h"
-#include "request/trace.h"
-#include "host/watchdog.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -7,12 +7,12 @@
  * ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a change shows
  * on every host after that time.
  */
-#include "files/text.h"
-
-#include "request/parked.h"
 #include "files/attributes.h"
-#include "tree/view.h"
+
+#include "files/text.h"
 #include "host/clock.h"
+#include "request/parked.h"
+#include "tree/view.h"
 
 #include <errno.h>
 #include <string.h>

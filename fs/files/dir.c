@@ -4,11 +4,11 @@
  * start, in one request however long it is, and then handed out piece by piece; open
  * directories of one user that read the same share it (content.h).
  */
-#include "request/face.h"
-
-#include "request/parked.h"
 #include "files/dir.h"
+
 #include "files/lists.h"
+#include "request/face.h"
+#include "request/parked.h"
 #include "tree/lock_dir.h"
 #include "tree/snapshot.h"
 

@@ -4,12 +4,12 @@
  */
 #include "files/locks.h"
 
-#include "tree/view.h"
+#include "files/walk.h"
 #include "host/clock.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
 #include "host/row.h"
-#include "files/walk.h"
+#include "tree/view.h"
 
 #include <errno.h>
 #include <fcntl.h>

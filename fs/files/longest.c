@@ -4,8 +4,8 @@
  */
 #include "files/longest.h"
 
-#include "hold/linger.h"
 #include "hold/hold.h"
+#include "hold/linger.h"
 
 #include <string.h>
 #include <utlist.h>

@@ -8,18 +8,18 @@
  * open does not hold the directory's lock), xattrs but for the one that evicts (ENOSYS spares the
  * requests).
  */
-#include "request/face.h"
+#include "files/ops.h"
 
-#include "request/parked.h"
 #include "files/attributes.h"
 #include "files/dir.h"
 #include "files/file.h"
-#include "files/ops.h"
 #include "files/text.h"
-#include "host/family.h"
 #include "hold/hold.h"
-#include "tree/lock_dir.h"
+#include "host/family.h"
 #include "host/log.h"
+#include "request/face.h"
+#include "request/parked.h"
+#include "tree/lock_dir.h"
 #include "tree/snapshot.h"
 
 #include <errno.h>

@@ -4,20 +4,20 @@
  * that are written to, one command with each write: `slots`, `value` (value.c), and
  * `evict` to an entry of the queue.
  */
-#include "request/face.h"
+#include "files/text.h"
 
-#include "request/parked.h"
-#include "hold/hold.h"
+#include "files/longest.h"
 #include "guard/guardian.h"
-#include "setup/servers.h"
-#include "tree/view.h"
+#include "hold/hold.h"
 #include "host/clock.h"
 #include "host/family.h"
 #include "host/log.h"
-#include "files/longest.h"
 #include "host/row.h"
+#include "request/face.h"
+#include "request/parked.h"
+#include "setup/servers.h"
 #include "setup/settings.h"
-#include "files/text.h"
+#include "tree/view.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,10 +8,10 @@
  */
 #include "files/text.h"
 
-#include "request/parked.h"
+#include "hold/claim.h"
 #include "hold/hold.h"
 #include "host/family.h"
-#include "hold/claim.h"
+#include "request/parked.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  */
 #include "guard/guard.h"
 
-#include "host/clock.h"
 #include "guard/crew.h"
-#include "host/log.h"
 #include "guard/round.h"
+#include "host/clock.h"
+#include "host/log.h"
 #include "host/signals.h"
 
 #include <errno.h>

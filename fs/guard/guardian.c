@@ -5,10 +5,10 @@
 #include "guard/guardian.h"
 
 #include "guard/guard.h"
-#include "host/log.h"
-#include "pure/per_user.h"
-#include "host/process.h"
 #include "guard/slots.h"
+#include "host/log.h"
+#include "host/process.h"
+#include "pure/per_user.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,14 +5,14 @@
  */
 #include "guard/round.h"
 
-#include "host/clock.h"
 #include "guard/crew.h"
-#include "host/family.h"
 #include "guard/order.h"
-#include "host/process.h"
 #include "guard/scan.h"
 #include "guard/slot_index.h"
 #include "guard/stop.h"
+#include "host/clock.h"
+#include "host/family.h"
+#include "host/process.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,12 +4,12 @@
  */
 #include "hold/advisory.h"
 
-#include "request/parked.h"
-#include "hold/hold.h"
 #include "guard/guardian.h"
 #include "hold/flock_claim.h"
+#include "hold/hold.h"
 #include "host/family.h"
 #include "host/process.h"
+#include "request/parked.h"
 
 #include <errno.h>
 #include <fcntl.h>

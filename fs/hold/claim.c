@@ -5,11 +5,11 @@
 #include "hold/claim.h"
 
 #include "guard/guardian.h"
-#include "tree/view.h"
 #include "hold/story.h"
-#include "host/family.h"
 #include "host/clock.h"
+#include "host/family.h"
 #include "host/log.h"
+#include "tree/view.h"
 
 #include <assert.h>
 #include <stdio.h>

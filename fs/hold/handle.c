@@ -7,12 +7,13 @@
  *                       │ an error: freed             handle_close(): freed ◄─┘
  */
 #include "hold/handle.h"
+
+#include "hold/claim.h"
 #include "hold/door_file.h"
 #include "hold/hold.h"
+#include "hold/hold_family.h"
 #include "hold/story.h"
 #include "host/family.h"
-#include "hold/hold_family.h"
-#include "hold/claim.h"
 
 #include <errno.h>
 #include <fcntl.h>

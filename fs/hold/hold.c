@@ -5,12 +5,12 @@
 #include "hold/hold.h"
 
 #include "guard/guardian.h"
-#include "hold/story.h"
-#include "hold/linger.h"
-#include "host/family.h"
 #include "hold/ahead.h"
-#include "hold/hold_family.h"
 #include "hold/claim.h"
+#include "hold/hold_family.h"
+#include "hold/linger.h"
+#include "hold/story.h"
+#include "host/family.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
 

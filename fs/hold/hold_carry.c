@@ -4,12 +4,12 @@
  */
 #include "hold/hold_carry.h"
 
-#include "hold/hold.h"
 #include "guard/guardian.h"
-#include "hold/story.h"
-#include "hold/linger.h"
-#include "host/family.h"
 #include "hold/claim.h"
+#include "hold/hold.h"
+#include "hold/linger.h"
+#include "hold/story.h"
+#include "host/family.h"
 #include "host/process.h"
 
 #include <errno.h>

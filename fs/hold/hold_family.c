@@ -4,9 +4,9 @@
  */
 #include "hold/hold_family.h"
 
+#include "hold/claim.h"
 #include "hold/hold.h"
 #include "host/family.h"
-#include "hold/claim.h"
 #include "host/process.h"
 
 #include <limits.h>

@@ -7,9 +7,9 @@
  */
 #include "hold/story.h"
 
+#include "hold/refusal.h"
 #include "host/clock.h"
 #include "host/log.h"
-#include "hold/refusal.h"
 #include "host/row.h"
 #include "host/who.h"
 

@@ -5,8 +5,8 @@
 #include "request/answers.h"
 
 #include "request/face.h"
-#include "store/store.h"
 #include "request/trace.h"
+#include "store/store.h"
 
 #include <linux/fuse.h>
 #include <stdlib.h>

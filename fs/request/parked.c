@@ -3,9 +3,9 @@
  * parked.c - a request that waits for an answer of the ensemble. Interrupted, it is
  * answered EINTR at once; the engine bounds how long it can wait otherwise.
  */
-#include "request/face.h"
-
 #include "request/parked.h"
+
+#include "request/face.h"
 #include <assert.h>
 #include <errno.h>
 

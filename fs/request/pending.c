@@ -5,8 +5,8 @@
 #include "request/pending.h"
 
 #include "request/face.h"
-#include "store/store.h"
 #include "request/trace.h"
+#include "store/store.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,12 +5,12 @@
  */
 #include "setup/check.h"
 
-#include "setup/bare.h"
 #include "host/clock.h"
 #include "host/kernel_limit.h"
-#include "lockcore.h"
-#include "setup/mountpoint.h"
 #include "host/pause.h"
+#include "lockcore.h"
+#include "setup/bare.h"
+#include "setup/mountpoint.h"
 #include "setup/resolve.h"
 #include "setup/settings.h"
 

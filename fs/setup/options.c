@@ -4,8 +4,8 @@
  */
 #include "setup/options.h"
 
-#include "setup/credentials.h"
 #include "host/duration.h"
+#include "setup/credentials.h"
 #include "setup/mountpoint.h"
 #include "setup/source.h"
 #include "tree/view.h"

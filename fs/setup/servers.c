@@ -4,8 +4,8 @@
  */
 #include "setup/servers.h"
 
-#include "lockcore.h"
 #include "host/log.h"
+#include "lockcore.h"
 
 #include <stdio.h>
 #include <stdlib.h>

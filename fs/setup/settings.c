@@ -4,8 +4,8 @@
  */
 #include "setup/settings.h"
 
-#include "lockcore.h"
 #include "host/log.h"
+#include "lockcore.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

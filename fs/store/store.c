@@ -10,8 +10,8 @@
  */
 #include "store/store.h"
 
-#include "store/journal.h"
 #include "pure/table.h"
+#include "store/journal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,6 +9,7 @@
  * read first, to see whether the value was written.
  */
 #include "ask/authority.h"
+
 #include "ask/call.h"
 #include "grant/hold.h"
 #include "pure/record.h"

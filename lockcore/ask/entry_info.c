@@ -3,6 +3,7 @@
  * entry_info.c - questions about single entries: what their takers wrote into them.
  */
 #include "grant/hold.h"
+
 #include "ask/lock_info.h"
 #include "pure/record.h"
 

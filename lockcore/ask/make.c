@@ -10,6 +10,7 @@
  *                                      or else CHILDREN: how many are locks ─► CREATE, EDQUOT
  */
 #include "ask/authority.h"
+
 #include "ask/call.h"
 #include "pure/record.h"
 

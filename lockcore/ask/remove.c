@@ -11,6 +11,7 @@
  *                                                      left there goes, or why it cannot be
  */
 #include "ask/authority.h"
+
 #include "ask/call.h"
 
 #include <errno.h>

@@ -16,9 +16,9 @@
 
 #include "grant/admission.h"
 #include "grant/handoff.h"
+#include "grant/order.h"
 #include "lock/lock_watch.h"
 #include "lock/loss.h"
-#include "grant/order.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  */
 #include "grant/tell.h"
 
-#include "session/counters.h"
 #include "lock/loss.h"
+#include "session/counters.h"
 
 #include <assert.h>
 

@@ -4,8 +4,8 @@
  */
 #include "lock/lock_watch.h"
 
-#include "pure/record.h"
 #include "lock/taker.h"
+#include "pure/record.h"
 
 #include <stdlib.h>
 #include <string.h>

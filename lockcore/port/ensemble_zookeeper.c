@@ -33,8 +33,8 @@
  */
 #include "port/ensemble_zookeeper.h"
 
-#include "pure/digest.h"
 #include "port/zookeeper_port.h"
+#include "pure/digest.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -14,6 +14,7 @@
  *                          short a session or refuses us; or the engine is destroyed
  */
 #include "session/session.h"
+
 #include "session/heartbeat.h"
 
 #include <assert.h>

@@ -181,6 +181,20 @@ def wrong_calls(root, build):
                 yield f'{file} needs {", ".join(wanted)} of {other}: no room below'
 
 
+# ---- the rooms' own words ----
+
+def unnamed(root):
+    """A complaint for each file that the README of its room does not name."""
+    for directory, rooms in ROOMS.items():
+        for room in rooms:
+            with open(os.path.join(root, directory, room, 'README.md'), encoding='utf-8') as readme:
+                words = set(re.findall(r'\w+', readme.read()))
+            for name in os.listdir(os.path.join(root, directory, room)):
+                stem, ending = os.path.splitext(name)
+                if ending in ('.c', '.h') and stem not in words:
+                    yield f'{directory}/{room}/README.md does not name {name}'
+
+
 def main():
     root, build = sys.argv[1:]
     found = list(includes(root))
@@ -192,8 +206,7 @@ def main():
         if why:
             wrong.append(f'{file} includes {name}: {why}')
     wrong += wrong_calls(root, build)
-    wrong += [f'{directory}/{room} has no README.md' for directory, rooms in ROOMS.items() for room in rooms
-              if not os.path.exists(f'{root}/{directory}/{room}/README.md')]
+    wrong += unnamed(root)
     print(*wrong, sep='\n', file=sys.stderr)
     return 1 if wrong else 0
 

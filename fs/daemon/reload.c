@@ -400,7 +400,9 @@ void reload_process(struct reload *reload, bool settled)
 	}
 	if (reload->stage == RELOAD_CHECKING && reload->lacks)
 		get_spare_memory(reload);
-	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(face->lc)) {
+	/* A request that has changed something must not be served again. */
+	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(face->lc) &&
+	    face->committed == 0) {
 		make_way(reload);
 		return;
 	}

@@ -79,6 +79,7 @@ void parked_free(struct parked *parked)
 	if (parked->node)
 		node_unref(parked->face->nodes, parked->node);
 	parked->face->parked--;
+	parked->face->committed -= parked->state == PARKED_COMMITTED;
 	budget_free(parked);
 }
 
@@ -137,6 +138,7 @@ bool unpark_succeeded(struct parked *parked, int err)
 void parked_commit(struct parked *parked)
 {
 	parked_step(parked, PARKED_COMMITTED);
+	parked->face->committed++;
 }
 
 void parked_done(void *ctx, int err)

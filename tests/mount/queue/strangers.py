@@ -7,7 +7,7 @@ import errno
 import os
 import uuid
 
-from harness import check, check_equal, check_errno, raw_open, run
+from harness import check, check_equal, check_errno, raw_open, run, until
 
 GUID = f'_c_{uuid.uuid4()}-'
 STRANGERS = {
@@ -27,8 +27,8 @@ STRANGERS = {
 def refused(mount, lock, client):
     for door in ('try', 'lock@10s', 'lock'):
         check_errno(errno.EPROTO, raw_open, mount.path(lock, door), os.O_RDWR)
-    check(f'is of a client that ignores our locks ({client}): requests are refused' in mount.log(),
-          f'the log does not name {client}')
+    until(lambda: f'is of a client that ignores our locks ({client}): requests are refused' in mount.log(),
+          f'the log names {client}')
 
 
 def test(case):

@@ -258,10 +258,10 @@ static const struct kind {
 	const char *name, *usage;
 	size_t least, most; /* words behind the name */
 } kinds[] = {
-	{"ls", "zklock ls [LOCK]", 0, 1},
-	{"why", "zklock why [-s] LOCK", 1, 1},
-	{"history", "zklock history [LOCK]", 0, 1},
-	{"status", "zklock status", 0, 0},
+	{"ls", "zklock [-m DIR] ls [LOCK]", 0, 1},
+	{"why", "zklock [-m DIR] why [-s] LOCK", 1, 1},
+	{"history", "zklock [-m DIR] history [LOCK]", 0, 1},
+	{"status", "zklock [-m DIR] status", 0, 0},
 	{"evict", "zklock evict LOCK ENTRY...; an ENTRY is `holder`, a number, or a name in queue/",
          2, SIZE_MAX},
 };

@@ -138,11 +138,14 @@ def slewed(machine):
     doubts = machine.doubts()
     machine.relay.freeze()
     machine.put('SLEWED', 1)
-    left, began = machine.lease_left(), time.monotonic()
-    until(lambda: time.monotonic() - began > 0.7, 'some time')
-    shorter = left - machine.lease_left()
+
+    def shorter():
+        left, began = machine.lease_left(), time.monotonic()
+        until(lambda: time.monotonic() - began > 0.7, 'some time')
+        return left - machine.lease_left()
+    # An answer that had left the relay may still come, and make the lease longer once.
+    until(lambda: shorter() >= 699, 'after 700 ms the lease is so much shorter')
     machine.relay.thaw()
-    check(shorter >= 699, f'after 700 ms the lease is {shorter} ms shorter')
     check_equal(machine.doubts(), doubts, 'doubts')
 
 

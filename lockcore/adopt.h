@@ -7,11 +7,13 @@
 
 #include "session/session.h"
 
-/* The session of the state, not opened yet. `state` was checked. 0, -EINVAL or -ENOMEM;
- * session_free() follows in either case. */
-int adopt_session(struct lc *lc, const struct session_events *events, const void *state,
-                  size_t len);
-/* All the rest. 0 or -ENOMEM. */
-int adopt_rest(struct lc *lc, const void *state, size_t len);
+/* The kinds of the engine's book. */
+void adopt_kinds(struct lc *lc);
+/* The recorded session, not opened yet. 0, -EPROTO or -ENOMEM; session_free() follows in either
+ * case. */
+int adopt_session(struct lc *lc, const struct session_events *events, struct book *book,
+                  struct carry *carry);
+/* All the rest; the session is opened, unless the records are only checked. 0, -EPROTO, -ENOMEM. */
+int adopt_rest(struct lc *lc, struct book *book, struct carry *carry);
 
 #endif

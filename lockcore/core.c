@@ -104,7 +104,6 @@ struct engine {
 	struct reads reads;
 	struct calls calls;
 	struct evictions evictions;
-	struct changes changes;
 };
 
 static struct lc *make_engine(void)
@@ -126,9 +125,6 @@ static struct lc *make_engine(void)
 	engine->lc.reads = &engine->reads;
 	engine->lc.calls = &engine->calls;
 	engine->lc.evictions = &engine->evictions;
-	engine->lc.changes = &engine->changes;
-	engine->changes.takers = STATE_KEY_TAKERS;
-	engine->changes.evictions = STATE_KEY_EVICTIONS;
 	return &engine->lc;
 }
 
@@ -170,7 +166,6 @@ const char *lc_check_root(const char *root)
 static void free_engine(struct lc *lc)
 {
 	pokes_finish(lc);
-	changes_finish(lc);
 	table_finish(&lc->entries->by_id);
 	session_free(lc);
 	outbox_finish(outbox_of(lc));
@@ -195,6 +190,7 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 	lc->entries->events = &taker_entry_events;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
+	adopt_kinds(lc);
 	asking_begin(lc);
 	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root && pokes_begin(lc) == 0) {
 		*ret_lc = lc;
@@ -219,26 +215,26 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 	return r;
 }
 
-int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const void *state,
-             size_t len, struct lc **ret_lc)
+int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct carry *carry,
+             struct lc **ret_lc)
 {
 	struct lc *lc;
-	int r = state_check(state, len);
+	int r = prepare_engine(config, ensemble, &lc);
 
-	if (r == 0)
-		r = prepare_engine(config, ensemble, &lc);
 	if (r < 0)
 		return r;
-	r = adopt_session(lc, &session_events, state, len);
+	if (carry->checks)
+		lc->config.book = NULL; /* its objects are no changes */
+	r = adopt_session(lc, &session_events, config->book, carry);
 	if (r < 0) {
 		free_engine(lc);
 		return r;
 	}
-	r = adopt_rest(lc, state, len);
-	if (r < 0)
-		lc_destroy(lc, false);
-	else
+	r = adopt_rest(lc, config->book, carry);
+	if (r == 0 && !carry->checks)
 		*ret_lc = lc;
+	else
+		lc_destroy(lc, false);
 	return r;
 }
 

@@ -42,6 +42,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct book;
+struct carry;
 struct ensemble;
 struct lc;       /* the engine of one mount */
 struct lc_taker; /* one taker: one open of a door */
@@ -140,6 +142,8 @@ struct lc_config {
 	/* The lease's end has moved; INT64_MIN: there is none. May be NULL. */
 	void (*deadline)(void *ctx, int64_t deadline_us);
 	void *ctx;
+	/* For the engine's records, which another process goes on from. NULL: there are none. */
+	struct book *book;
 };
 
 /* Why this cannot be a root, a part of a sentence; NULL: it can. */
@@ -182,54 +186,37 @@ int64_t lc_examine_prepare(struct lc_examine *examine, struct pollfd *ret_pollfd
 const struct lc_examination *lc_examine_process(struct lc_examine *examine, short revents);
 void lc_examine_end(struct lc_examine *examine);
 
-/* ---- going on in another process image ---- */
+/* ---- going on in another process ---- */
 
 /* All that another engine needs to go on in the place of this one: the session with its password,
- * the lease's deadline, every entry and taker, the counters; malloced. Not from a callback. It
- * changes nothing: if the other image does not start, this engine goes on. Questions are not
- * saved; -EBUSY: one is under way that changes something (lc_may_cancel). -EAGAIN: LC_UNUSABLE, a
- * fresh start is as good. -ENOMEM.
+ * the lease's deadline, each entry and taker, the counters. The caller writes it at the end of each
+ * turn, before lc_send(), with all that the book has (pure/book.h): lc_record(), book_write(). Then
+ * another process can go on even if this one is killed. Any moment outside lc_process() will do. A
+ * question that was under way then may have changed something or not; it does not go on.
  *
- * One engine at a time may be in a session. exec(2) ensures this: the old engine ends as the new
- * one begins. */
-int lc_save(struct lc *lc, void **ret_state, size_t *ret_len);
-/* The same, in records, for a caller that keeps them up to date at the end of every turn, before
- * lc_send(): then another process can go on even if this one is killed. Each record has a key,
- * which says its place. lc_save_changes() gives those that are new or have changed since the last
- * call, and the keys of those that are gone, with `bytes` NULL; the first call gives all. It costs
- * as much as has changed. lc_save_all() gives all: the same, byte for byte, as what the caller has
- * by the changes. 0 or -ENOMEM: then something is missing until the next call. An engine that goes
- * on has the keys of the former one.
- *
- * Any moment outside lc_process() will do, also one at which lc_save() says -EBUSY. A question that
- * was under way then may have changed something or not; it does not go on. */
-typedef void lc_saved_fn(void *ctx, uint64_t key, const void *bytes, size_t len);
-int lc_save_changes(struct lc *lc, lc_saved_fn *saved, void *ctx);
-int lc_save_all(struct lc *lc, lc_saved_fn *saved, void *ctx);
-/* There is a taker to save, or an eviction. */
-bool lc_has_changed(const struct lc *lc);
+ * One engine at a time may be in a session: the other process begins when this one has ended, or
+ * by exec(2). If it does not start, this engine goes on. */
+enum lc_kind {
+	LC_KIND_SESSION = 2, /* 1 is the caller's */
+	LC_KIND_COUNTERS,
+	LC_KIND_TAKER,
+	LC_KIND_EVICTION,
+	LC_KINDS_END, /* and so are these */
+};
+/* The session and the counters; their records belong to no objects. */
+void lc_record(struct lc *lc);
 /* From now on no question begins to change something, or it may again. */
 void lc_settle(struct lc *lc, bool settle);
 /* No question is under way that changes something. */
 bool lc_settled(const struct lc *lc);
-
-struct lc_record {
-	uint64_t key;
-	const void *bytes;
-	size_t len;
-};
-/* All records, sorted by their keys, as one state for lc_adopt(); malloced. -EPROTO, -ENOMEM.
- * lc_check_state() follows. */
-int lc_join_state(const struct lc_record *records, size_t count, void **ret_state, size_t *ret_len);
-
-/* Only looks whether this engine can go on from it: 0, -EPROTO (broken), -ENOTSUP (of a version
- * that says so), -ENOMEM. */
-int lc_check_state(const void *state, size_t len);
-/* Instead of lc_create(). As after a lost connection: nothing is granted or read before a write was
- * answered on the new connection; the saved deadline stays good for holders. config.deadline is
- * called from inside. -EINVAL: also of another root, or of another clock (of another boot). */
-int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, const void *state,
-             size_t len, struct lc **ret_lc);
+/* Instead of lc_create(): from the records of config.book. As after a lost connection: nothing is
+ * granted or read before a write was answered on the new connection; the recorded deadline stays
+ * good for holders. config.deadline is called from inside. `carry`: for reading; carry->checks:
+ * only looks whether an engine can go on from the records, and makes none; `ensemble` may be NULL
+ * then. -EPROTO: a record is not good, also of another root, or of another clock (of another boot):
+ * carry->bad says why, unless there is a carry->refuse(). -EINVAL, -ENOMEM. */
+int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct carry *carry,
+             struct lc **ret_lc);
 /* Names a taker from one image to the next. */
 uint64_t lc_taker_id(const struct lc_taker *taker);
 /* lc_claim() and lc_claimed() stand below, with the takers. */

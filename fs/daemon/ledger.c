@@ -28,8 +28,8 @@
  * pass over. A new order or meaning also needs a new LEAST: then this version and versions older
  * than LEAST cannot take over from each other. Tests set other numbers. */
 #ifndef LEDGER_VERSION
-#define LEDGER_VERSION 4
-#define LEDGER_LEAST 3
+#define LEDGER_VERSION 5
+#define LEDGER_LEAST 5
 #endif
 
 /* Parts that change with time are written no more often. */
@@ -77,7 +77,9 @@ static void carry_history(struct carry *carry, struct face *face, struct stored 
 	history_stored_carry(carry, &face->holds->stories.history, stored);
 }
 
-static stored_carry_fn *const carry_of[STORED_KINDS] = {
+typedef void object_carry_fn(struct carry *carry, struct face *face, struct stored *stored);
+
+static object_carry_fn *const carry_of[STORED_KINDS] = {
 	[STORED_NODE] = carry_node,
 	[STORED_CONTENT] = carry_content,
 	[STORED_REQUEST] = request_stored_carry,
@@ -89,17 +91,25 @@ static stored_carry_fn *const carry_of[STORED_KINDS] = {
 	[STORED_HISTORY] = carry_history,
 };
 
-static void carry_fds_of_hold(struct carry *carry, struct face *face, struct stored *stored)
+static void carry_object(struct carry *carry, void *face, struct stored *stored)
 {
-	if (!hold_stored_waits(stored))
-		carry_hold(carry, face, stored);
+	carry_of[carry->kind](carry, face, stored);
 }
 
-/* Only those objects have descriptors. */
-static stored_carry_fn *const carry_fds_of[STORED_KINDS] = {
-	[STORED_ADVISORY] = advisory_stored_carry,
-	[STORED_HOLD] = carry_fds_of_hold,
-};
+void ledger_begin(struct face *face, struct store *store)
+{
+	face->stored.memory = &store_memory;
+	face->stored.store = store;
+	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
+		book_kind(&face->stored, kind, carry_object, face);
+}
+
+/* Only these objects have descriptors. */
+static bool has_fds(struct stored *stored)
+{
+	return stored->kind == STORED_ADVISORY ||
+	       (stored->kind == STORED_HOLD && !hold_stored_waits(stored));
+}
 
 /* ---- the mount as a whole ---- */
 
@@ -189,11 +199,11 @@ static void part_carry(struct carry *carry, struct ledger *ledger, enum part par
 
 static void write_part(struct ledger *ledger, enum part part)
 {
-	struct carry *carry = &ledger->carry;
+	struct book *book = &ledger->face->stored;
 
-	carry_begin(carry);
-	part_carry(carry, ledger, part);
-	store_put(ledger->face->stored.store, STORED_MOUNT, part, carry->data, carry->len);
+	carry_begin(&book->carry);
+	part_carry(&book->carry, ledger, part);
+	book_put(book, STORED_MOUNT, part);
 }
 
 static void write_parts(struct ledger *ledger, bool all)
@@ -211,104 +221,73 @@ static void write_parts(struct ledger *ledger, bool all)
 	write_part(ledger, PART_PAUSES);
 }
 
-static void write_engine_record(void *ctx, uint64_t key, const void *bytes, size_t len)
-{
-	struct store *store = ctx;
-
-	if (bytes)
-		store_put(store, STORED_ENGINE, key, bytes, len);
-	else
-		store_drop(store, STORED_ENGINE, key);
-}
-
 int ledger_write(struct ledger *ledger, bool all)
 {
 	struct face *face = ledger->face;
-	struct store *store = face->stored.store;
+	struct book *book = &face->stored;
 
 	if (!face->pending.greeting)
 		return 0; /* the kernel has not greeted */
 	inbox_record(face);
-	if (lc_save_changes(face->lc, write_engine_record, store) < 0)
-		store_spoil(store);
+	lc_record(face->lc);
 	write_parts(ledger, all);
-	stored_write(&face->stored, &ledger->carry, carry_of, face);
-	if (ledger->carry.lacks)
-		store_spoil(store);
-	return store_commit(store);
+	book_write(book);
+	if (book->carry.lacks)
+		store_spoil(book->store);
+	return store_commit(book->store);
 }
 
 bool ledger_is_behind(const struct ledger *ledger)
 {
-	const struct stored_objects *objects = &ledger->face->stored;
+	const struct book *book = &ledger->face->stored;
 
 	/* A question to the engine may have made it see that a lock is lost. */
-	return objects->touched || store_is_behind(objects->store) ||
-	       lc_has_changed(ledger->face->lc);
+	return book->touched || store_is_behind(book->store);
 }
 
-#ifdef ZKLOCKFS_CHECK_LEDGER
-
-#define CHECKED_OBJECTS 200
-
-struct engine_check {
-	const struct store *store;
-	size_t count;
-};
-
-static void check_engine_record(void *ctx, uint64_t key, const void *bytes, size_t len)
-{
-	struct engine_check *check = ctx;
-	struct store_record record;
-
-	if (!store_get(check->store, STORED_ENGINE, key, &record) || record.len != len ||
-	    memcmp(record.bytes, bytes, len) != 0)
-		abort(); /* lc_save_changes() has missed it */
-	check->count++;
-}
-
-static void check_engine(const struct ledger *ledger)
-{
-	const struct stored_objects *objects = &ledger->face->stored;
-	struct engine_check check = {.store = objects->store};
-
-	if (lc_save_all(ledger->face->lc, check_engine_record, &check) == 0 &&
-	    check.count != stored_count(objects, STORED_ENGINE))
-		abort();
-}
-
-void ledger_check(struct ledger *ledger)
-{
-	struct stored_objects *objects = &ledger->face->stored;
-	static unsigned turns;
-
-	if (ledger->face->pending.greeting && !ledger_is_behind(ledger) &&
-	    !store_spoilt(objects->store) &&
-	    (objects->count < CHECKED_OBJECTS || ++turns % CHECKED_OBJECTS == 0)) {
-		stored_check(objects, &ledger->carry, carry_of, ledger->face);
-		check_engine(ledger);
-	}
-}
-
-#endif
-
-static void gather_fds(struct ledger *ledger, struct carry *carry, stored_carry_fn *const of[])
+static void gather_fds(struct ledger *ledger, struct carry *carry,
+                       bool (*wanted)(struct stored *stored))
 {
 	carry->gathers = true;
 	for (enum part part = PART_HEAD; part < PARTS; part++) {
 		carry_begin(carry);
 		part_carry(carry, ledger, part);
 	}
-	stored_visit(&ledger->face->stored, carry, of, ledger->face);
+	book_visit(&ledger->face->stored, carry, wanted);
 }
 
 #ifdef ZKLOCKFS_CHECK_LEDGER
+
+#define CHECKED_OBJECTS 200
+
+void ledger_check(struct ledger *ledger)
+{
+	struct book *book = &ledger->face->stored;
+	static unsigned turns;
+	const char *why;
+	unsigned kind;
+
+	if (!ledger->face->pending.greeting || ledger_is_behind(ledger) ||
+	    store_spoilt(book->store) ||
+	    (book->count >= CHECKED_OBJECTS && ++turns % CHECKED_OBJECTS != 0))
+		return;
+	if (book_check(book, &kind, &why))
+		return;
+	fprintf(stderr, "%s: kind %u\n", why, kind);
+	abort();
+}
+
+static bool is_any(struct stored *stored)
+{
+	(void)stored;
+	return true;
+}
 
 static void check_gathered(struct ledger *ledger, const struct carry *gathered)
 {
 	struct carry all = {0};
 
-	gather_fds(ledger, &all, carry_of);
+	gather_fds(ledger, &all, is_any);
 	if (!all.lacks && !gathered->lacks && all.fd_count != gathered->fd_count)
 		abort(); /* the successor would lack a descriptor */
 	carry_end(&all);
@@ -321,7 +300,7 @@ int ledger_pass(struct ledger *ledger, bool pass)
 	struct carry carry = {0};
 	int r;
 
-	gather_fds(ledger, &carry, carry_fds_of);
+	gather_fds(ledger, &carry, has_fds);
 #ifdef ZKLOCKFS_CHECK_LEDGER
 	check_gathered(ledger, &carry);
 #endif
@@ -332,82 +311,41 @@ int ledger_pass(struct ledger *ledger, bool pass)
 	return r;
 }
 
-void ledger_finish(struct ledger *ledger)
-{
-	carry_end(&ledger->carry);
-}
-
 /* ---- reading ---- */
 
-static void read_part(struct carry *carry, const struct store *store, enum part part)
+static void read_part(struct carry *carry, const struct book *book, enum part part)
 {
-	struct store_record record;
-
-	if (!store_get(store, STORED_MOUNT, part, &record))
-		carry->refuse("the state lacks the mount");
-	carry_read(carry, record.bytes, record.len);
+	if (!book_find(book, carry, STORED_MOUNT, part))
+		carry_refuse(carry, "the state lacks the mount");
 }
 
 void ledger_read_mount(struct carry *carry, struct store *store, const char **ret_mountpoint)
 {
+	const struct book book = {.memory = &store_memory, .store = store};
+
 	*ret_mountpoint = NULL;
-	read_part(carry, store, PART_HEAD);
+	read_part(carry, &book, PART_HEAD);
 	head_carry(carry, ret_mountpoint);
 	carry_read_all(carry);
-}
-
-/* The engine's state, for free(3); or -errno. */
-static int join_engine(const struct store *store, void **ret_state, size_t *ret_len)
-{
-	struct store_record *found = NULL;
-	ssize_t count = store_list(store, STORED_ENGINE, &found);
-	struct lc_record *records;
-	int r = -ENOMEM;
-
-	records = count >= 0 ? calloc((size_t)count + 1, sizeof(*records)) : NULL;
-	for (ssize_t i = 0; records && i < count; i++)
-		records[i] = (struct lc_record){
-			.key = found[i].key,
-			.bytes = found[i].bytes,
-			.len = found[i].len,
-		};
-	if (records)
-		r = lc_join_state(records, (size_t)count, ret_state, ret_len);
-	free(found);
-	free(records);
-	return r;
-}
-
-static void read_engine(struct ledger *ledger, struct carry *carry)
-{
-	void *state = NULL;
-	size_t len = 0;
-	int r = join_engine(ledger->face->stored.store, &state, &len);
-
-	if (r == 0)
-		r = carry->checks ? lc_check_state(state, len)
-		                  : ledger->adopt_engine(ledger->ctx, state, len);
-	free(state);
-	if (r < 0)
-		carry->refuse(r == -ENOTSUP  ? "the state of the locks is of another version"
-		              : r == -ENOMEM ? strerror(ENOMEM)
-		                             : "the state of the locks is damaged");
 }
 
 void ledger_read(struct ledger *ledger, struct carry *carry)
 {
 	struct face *face = ledger->face;
-	struct stored_objects *objects = &face->stored;
+	struct book *book = &face->stored;
 
 	for (enum part part = PART_MOUNT; part < PARTS; part++) {
-		read_part(carry, objects->store, part);
+		read_part(carry, book, part);
 		part_carry(carry, ledger, part);
 		carry_read_all(carry);
 	}
-	read_engine(ledger, carry);
-	contents_expect(carry, &face->contents, stored_count(objects, STORED_CONTENT));
+	book->as_recorded = carry->version == LEDGER_VERSION;
+	if (ledger->adopt_engine(ledger->ctx, carry) < 0)
+		carry->refuse("no engine can go on from the state of the locks");
+	book->as_recorded = false;
+	contents_expect(carry, &face->contents, book_count(book, STORED_CONTENT));
 	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
-		stored_read(objects, carry, kind, carry_of[kind], face);
+		book_read(book, carry, kind);
 	holds_carried(carry, face);
 	open_files_carried(carry, &face->open_files);
 	contents_carried(&face->contents);
@@ -417,5 +355,5 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	/* Otherwise some objects are not as their records: they have other descriptors after a
 	 * crash, and another version may have written the records. */
 	if (!carry->crashed && carry->version == LEDGER_VERSION)
-		stored_read_all(objects);
+		book_read_all(book, STORED_NODE);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * ledger.h - all that another process needs to go on with this mount: the kinds of records
- * (stored.h), the order in which they are read, and the records of the mount as a whole.
+ * (pure/book.h), the order in which they are read, and the records of the mount as a whole.
  *
  * Records are written at the end of each turn, before any request or answer of the turn leaves the
  * process (store.h). So a process that dies has told others of nothing that is not in its records.
@@ -11,6 +11,8 @@
 
 #include "request/face.h"
 #include "setup/servers.h"
+
+struct store;
 
 struct ledger {
 	struct face *face;
@@ -22,14 +24,15 @@ struct ledger {
 	struct contact *contact;
 	int64_t stopped_us; /* a reload: when the old program stopped serving */
 	char from[32];      /* the version that has written these records */
-	/* The engine is to go on from this state, which was read: as lc_adopt(). */
-	int (*adopt_engine)(void *ctx, const void *bytes, size_t len);
+	/* The engine is to go on from its records: as lc_adopt(). */
+	int (*adopt_engine)(void *ctx, struct carry *carry);
 	void *ctx;
 	/* Used in ledger.c alone. */
-	struct carry carry;
 	int64_t looked_ns; /* when all parts were last written, also those that seldom change */
 };
 
+/* The book of a mount, whose records are in that store. */
+void ledger_begin(struct face *face, struct store *store);
 /* Writes records of the changes of this turn. Some parts of the mount change seldom, or with time:
  * they are written once a second, or if `all`. -ENOMEM, or another errno: no process can go on
  * with this mount. */
@@ -48,7 +51,6 @@ static inline void ledger_check(struct ledger *ledger)
 #endif
 /* Whether an exec passes on every descriptor that the records name. -errno. */
 int ledger_pass(struct ledger *ledger, bool pass);
-void ledger_finish(struct ledger *ledger);
 
 /* First the mount point, which is good as long as the store; then all the rest. `carry->loads` and
  * its other fields were set by the caller. */

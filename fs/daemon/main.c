@@ -409,20 +409,25 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.evicted = tell_evicted,
 		.deadline = set_deadline,
 		.ctx = loop,
+		.book = &loop->face->stored,
 	};
 }
 
-static int begin_engine(const struct options *options, struct loop *loop, const void *state,
-                        size_t len)
+/* `carry`: for the records of another engine; NULL: there are none. */
+static int begin_engine(const struct options *options, struct loop *loop, struct carry *carry)
 {
 	struct lc_config config = engine_config(options, loop);
-	int r = ensemble_zookeeper_create(loop->servers.addresses, options->credentials, clock_us,
-	                                  NULL, &loop->ensemble);
+	int r;
+
+	if (carry && carry->checks)
+		return lc_adopt(&config, NULL, carry, &loop->face->lc);
+	r = ensemble_zookeeper_create(loop->servers.addresses, options->credentials, clock_us, NULL,
+	                              &loop->ensemble);
 
 	loop->servers.moved = servers_moved;
 	loop->servers.ctx = loop->ensemble;
 	if (r == 0)
-		r = state ? lc_adopt(&config, loop->ensemble, state, len, &loop->face->lc)
+		r = carry ? lc_adopt(&config, loop->ensemble, carry, &loop->face->lc)
 		          : lc_create(&config, loop->ensemble, &loop->face->lc);
 	loop->face->holds->stories.lc = loop->face->lc;
 	if (r < 0)
@@ -431,11 +436,11 @@ static int begin_engine(const struct options *options, struct loop *loop, const 
 	return r;
 }
 
-static int adopt_engine(void *ctx, const void *state, size_t len)
+static int adopt_engine(void *ctx, struct carry *carry)
 {
 	struct loop *loop = ctx;
 
-	return begin_engine(loop->options, loop, state, len);
+	return begin_engine(loop->options, loop, carry);
 }
 
 static int begin_session(struct options *options, struct loop *loop)
@@ -448,7 +453,7 @@ static int begin_session(struct options *options, struct loop *loop)
 		return r;
 	}
 	settings_ask(&loop->settings, loop->servers.addresses);
-	r = begin_engine(options, loop, NULL, 0);
+	r = begin_engine(options, loop, NULL);
 	if (r < 0)
 		return r;
 	r = start_connect(loop, until);
@@ -579,14 +584,14 @@ int main(int argc, char **argv)
 	loop.ledger.mountpoint = options.mountpoint;
 	loop.ledger.adopt_engine = adopt_engine;
 	loop.ledger.ctx = &loop;
-	face.stored.store = store;
 	face.contents.stored = &face.stored;
 	face.holds->stories.history.stored = &face.stored;
 	status = EXIT_MOUNT;
-	if (!store && !begin_store(&face.stored.store))
+	if (!store && !begin_store(&store))
 		return status;
+	ledger_begin(&face, store);
 	keeper = (struct keeper_config){
-		.store = face.stored.store,
+		.store = store,
 		.argv = whole_argv,
 		.session_timeout_us = options.session_timeout_us,
 	};
@@ -627,8 +632,8 @@ int main(int argc, char **argv)
 		nodes_destroy(face.nodes);
 	}
 	history_finish(&face.holds->stories.history);
-	ledger_finish(&loop.ledger);
-	store_close(face.stored.store);
+	book_finish(&face.stored);
+	store_close(store);
 	ready_fail(status);
 	servers_finish(&loop.servers);
 	settings_finish(&loop.settings);

@@ -13,7 +13,7 @@
 #ifndef FS_LINGER_H
 #define FS_LINGER_H
 
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include <stdbool.h>
 #include <stdint.h>

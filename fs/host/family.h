@@ -22,7 +22,7 @@
 #define FS_FAMILY_H
 
 #include "lockcore.h"
-#include "store/carry.h"
+#include "pure/carry.h"
 
 /* Both together tell a process from a later one of its number. */
 struct process_id {

@@ -11,7 +11,7 @@
 #define FS_LOG_H
 
 #include "lockcore.h"
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

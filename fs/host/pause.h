@@ -17,7 +17,7 @@
 #ifndef FS_PAUSE_H
 #define FS_PAUSE_H
 
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include <stdbool.h>
 #include <stddef.h>

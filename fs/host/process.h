@@ -6,7 +6,7 @@
 #define FS_PROCESS_H
 
 #include "host/who.h"
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include <stdbool.h>
 #include <stdint.h>

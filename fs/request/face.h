@@ -51,7 +51,7 @@ struct face {
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
 	unsigned committed;            /* of those: what they have changed is not answered yet */
 	struct budget files, requests; /* what users have open, and wait for */
-	struct stored_objects stored;  /* what outlives this process */
+	struct book stored;            /* what outlives this process */
 	struct contents contents;
 	struct open_files open_files;
 	struct pending pending; /* requests that are not answered yet */

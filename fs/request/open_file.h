@@ -94,7 +94,7 @@ struct open_file *open_file_carry(struct carry *carry, struct face *face,
                                   const struct file_ops *ops, struct open_file *file);
 void open_file_node_carry(struct carry *carry, struct open_file *file);
 void open_files_carried(struct carry *carry, struct open_files *files);
-/* A file that has a record of its own: for a stored_carry_fn of its kind. */
+/* A file that has a record of its own: for the function of its kind. */
 void open_file_stored_carry(struct carry *carry, struct face *face, const struct file_ops *ops,
                             struct stored *stored);
 /* Takes a reference; NULL is none. */

@@ -11,7 +11,7 @@
 
 #include "setup/probe.h"
 #include "setup/resolve.h"
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include <poll.h>
 #include <stdint.h>

@@ -408,11 +408,11 @@ void store_drop(struct store *store, unsigned kind, uint64_t key)
 }
 
 static bool fill_record(const struct store *store, const struct index_entry *entry,
-                        struct store_record *ret)
+                        struct book_record *ret)
 {
 	const struct change *change = change_of(store, entry);
 
-	*ret = (struct store_record){
+	*ret = (struct book_record){
 		.kind = entry->kind,
 		.key = entry->key.number,
 		.bytes = change ? staged_bytes(store, change) : entry->bytes,
@@ -421,7 +421,7 @@ static bool fill_record(const struct store *store, const struct index_entry *ent
 	return ret->bytes && !(change && change->dropped);
 }
 
-bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret)
+bool store_get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret)
 {
 	const struct index_entry *entry = find_entry(store, kind, key);
 
@@ -436,15 +436,15 @@ bool store_is_behind(const struct store *store)
 /* By one byte of the keys after the other; `room` is as long as `all`. Returns that of both which
  * has the sorted records. With 10,000 waiters qsort(3) took a tenth of the time for which a mount
  * waits for its next daemon. */
-static struct store_record *sort_by_key(struct store_record *all, struct store_record *room,
-                                        size_t count)
+static struct book_record *sort_by_key(struct book_record *all, struct book_record *room,
+                                       size_t count)
 {
 	uint64_t differs = 0;
 
 	for (size_t i = 1; i < count; i++)
 		differs |= all[i].key ^ all[0].key;
 	for (unsigned shift = 0; shift < 64; shift += 8) {
-		struct store_record *sorted = room;
+		struct book_record *sorted = room;
 		size_t ends[256] = {0};
 
 		if ((differs >> shift & 0xff) == 0)
@@ -470,11 +470,11 @@ size_t store_count(const struct store *store)
 	return count;
 }
 
-ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret)
+ssize_t store_list(const struct store *store, unsigned kind, struct book_record **ret)
 {
 	const struct table *entries = &store->entries[kind];
-	struct store_record *all = calloc(entries->count + 1, sizeof(*all));
-	struct store_record *room = calloc(entries->count + 1, sizeof(*room));
+	struct book_record *all = calloc(entries->count + 1, sizeof(*all));
+	struct book_record *room = calloc(entries->count + 1, sizeof(*room));
 	size_t count = 0;
 
 	if (!all || !room) {
@@ -489,6 +489,28 @@ ssize_t store_list(const struct store *store, unsigned kind, struct store_record
 	free(*ret == all ? room : all);
 	return (ssize_t)count;
 }
+
+static void memory_put(void *memory, unsigned kind, uint64_t key, const void *bytes, size_t len)
+{
+	store_put(memory, kind, key, bytes, len);
+}
+
+static void memory_drop(void *memory, unsigned kind, uint64_t key)
+{
+	store_drop(memory, kind, key);
+}
+
+static bool memory_get(const void *memory, unsigned kind, uint64_t key, struct book_record *ret)
+{
+	return store_get(memory, kind, key, ret);
+}
+
+static ssize_t memory_list(const void *memory, unsigned kind, struct book_record **ret)
+{
+	return store_list(memory, kind, ret);
+}
+
+const struct book_memory store_memory = {memory_put, memory_drop, memory_get, memory_list};
 
 /* ---- moving to the other half ---- */
 

@@ -13,6 +13,8 @@
 #ifndef FS_STORE_H
 #define FS_STORE_H
 
+#include "pure/book.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,13 +29,6 @@
 #define STORE_REQUESTS_BYTES (16 * 1024 * 1024)
 
 struct store;
-
-struct store_record {
-	unsigned kind;
-	uint64_t key;
-	const void *bytes;
-	size_t len;
-};
 
 /* In new memory. -EFBIG (RLIMIT_FSIZE), -ENOMEM, or another errno. After fork(2) both processes
  * have the store: one may change it, the other may look at its head. */
@@ -56,13 +51,16 @@ void store_put(struct store *store, unsigned kind, uint64_t key, const void *byt
 void store_drop(struct store *store, unsigned kind, uint64_t key);
 /* The record, with the changes that are kept until the commit. Its bytes are good until the next
  * change or commit. */
-bool store_get(const struct store *store, unsigned kind, uint64_t key, struct store_record *ret);
+bool store_get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret);
 /* Something was put or dropped since the commit. It may have been no change. */
 bool store_is_behind(const struct store *store);
 /* How many there are. */
 size_t store_count(const struct store *store);
 /* The records of a kind, sorted by key, in an array for free(3). Their number, or -ENOMEM. */
-ssize_t store_list(const struct store *store, unsigned kind, struct store_record **ret);
+ssize_t store_list(const struct store *store, unsigned kind, struct book_record **ret);
+
+/* The store as the memory of a book. */
+extern const struct book_memory store_memory;
 
 /* ---- a turn ---- */
 

@@ -28,7 +28,7 @@ struct content {
 
 struct contents {
 	struct budget *budget;
-	struct stored_objects *stored;
+	struct book *stored;
 	struct content **read; /* while a state is: in the order of their numbers */
 	size_t read_count;
 	struct content *all,

@@ -39,7 +39,7 @@ struct history_hold {
 };
 
 struct history {
-	struct stored_objects *stored;
+	struct book *stored;
 	struct history_item *first, *last; /* the oldest is first */
 	unsigned count;
 	size_t bytes;

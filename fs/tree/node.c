@@ -20,7 +20,7 @@
 #define TRANSIENT_TRIES 4
 
 struct nodes {
-	struct stored_objects *stored;
+	struct book *stored;
 	struct node *by_ino, *by_name;
 	struct node *root;
 	struct node *cached; /* the one read longest ago is first */
@@ -102,7 +102,7 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 	return node;
 }
 
-int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes)
+int nodes_create(struct book *stored, struct nodes **ret_nodes)
 {
 	struct nodes *nodes;
 	uint64_t number;

@@ -82,7 +82,7 @@ struct node {
 
 struct nodes;
 
-int nodes_create(struct stored_objects *stored, struct nodes **ret_nodes);
+int nodes_create(struct book *stored, struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
 struct node *nodes_root(struct nodes *nodes);
 /* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */

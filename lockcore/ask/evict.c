@@ -30,7 +30,7 @@
 
 struct eviction {
 	struct lc *lc;
-	struct saved saved;
+	struct stored stored;
 	char *path;
 	int64_t due_us;
 	int64_t wait_us; /* from the poke on; 0: its mount was poked */
@@ -39,11 +39,6 @@ struct eviction {
 	bool pending;
 	struct eviction *prev, *next; /* in evictions */
 };
-
-static const struct eviction *eviction_of(const struct saved *saved)
-{
-	return (const struct eviction *)((const char *)saved - offsetof(struct eviction, saved));
-}
 
 /* One that was not begun, or NULL. */
 static void drop_eviction(struct eviction *eviction)
@@ -60,14 +55,15 @@ static void free_eviction(struct eviction *eviction)
 	timer_clear(&eviction->lc->timers, &eviction->due);
 	DL_DELETE(eviction->lc->evictions->evictions, eviction);
 	free(eviction->path);
-	saved_free(eviction->lc, &eviction->saved, eviction);
+	stored_end(&eviction->stored);
+	free(eviction);
 }
 
 static void set_time(struct eviction *eviction, int64_t due_us)
 {
 	eviction->due_us = due_us;
 	timer_set(&eviction->lc->timers, &eviction->due, due_us);
-	saved_touch(eviction->lc, &eviction->saved);
+	stored_touch(&eviction->stored);
 }
 
 static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
@@ -151,50 +147,68 @@ static struct eviction *make_eviction(struct lc *lc, const char *path,
 }
 
 /* From now on it goes by itself. */
-static void begin_eviction(struct eviction *eviction, uint64_t key)
+static void begin_eviction(struct eviction *eviction)
 {
 	struct lc *lc = eviction->lc;
 	struct poke *poke = eviction->poke;
 
 	eviction->poke = NULL;
 	DL_APPEND(lc->evictions->evictions, eviction);
-	saved_begin(lc, &eviction->saved, STATE_EVICTION, key);
+	stored_begin(lc->config.book, &eviction->stored, LC_KIND_EVICTION, 0);
 	poke_send(poke, eviction->due_us);
 }
 
-struct state_record eviction_save(const struct saved *saved)
+/* Of an entry anywhere below the root: another client's locks may be deeper than ours. */
+static bool is_entry_path(const struct lc *lc, const char *path, struct entry_name *ret_name)
 {
-	const struct eviction *eviction = eviction_of(saved);
+	size_t root_len = strlen(lc->root);
 
-	return (struct state_record){
-		.kind = STATE_EVICTION,
-		.fixed.eviction = {.due_us = eviction->due_us,
-	                           .key = saved->key,
-	                           .wait_us = eviction->wait_us},
-		.texts = {eviction->path},
-	};
+	return strncmp(path, lc->root, root_len) == 0 && path[root_len] == '/' &&
+	       name_parse(strrchr(path, '/') + 1, ret_name);
 }
 
-struct saved *eviction_next(const struct lc *lc, const struct saved *before)
+static void carry_times(struct carry *carry, struct eviction *eviction)
 {
-	struct eviction *next = before ? eviction_of(before)->next : lc->evictions->evictions;
-
-	return next ? &next->saved : NULL;
+	CARRY_RANGE(carry, eviction->due_us, 0, LC_FOREVER / 4);
+	CARRY_RANGE(carry, eviction->wait_us, 0, LC_FOREVER / 4);
 }
 
-int eviction_restore(struct lc *lc, const struct state_record *saved)
+static void restore_eviction(struct carry *carry, struct lc *lc)
 {
-	struct eviction *eviction;
+	const char *path = carry_text(carry, NULL);
+	struct eviction *eviction, times = {0};
 	struct entry_name name;
 
-	name_parse(strrchr(saved->texts[0], '/') + 1, &name); /* checked by the caller */
-	eviction = make_eviction(lc, saved->texts[0], &name);
-	if (!eviction)
-		return -ENOMEM;
-	eviction->due_us = saved->fixed.eviction.due_us;
-	eviction->wait_us = saved->fixed.eviction.wait_us;
-	begin_eviction(eviction, saved->fixed.eviction.key);
-	return 0;
+	carry_times(carry, &times);
+	if (carry->bad)
+		return;
+	/* It costs no other record. */
+	if (!path || !is_entry_path(lc, path, &name)) {
+		lc_report(lc, LC_ERROR, "the record of an eviction cannot be read: %s",
+		          path ? path : "");
+		return;
+	}
+	eviction = make_eviction(lc, path, &name);
+	if (!eviction) {
+		carry_lack(carry, strerror(ENOMEM));
+		return;
+	}
+	eviction->due_us = times.due_us;
+	eviction->wait_us = times.wait_us;
+	begin_eviction(eviction);
+}
+
+void eviction_carry(struct carry *carry, void *ctx, struct stored *stored)
+{
+	struct eviction *eviction;
+
+	if (carry->loads) {
+		restore_eviction(carry, ctx);
+		return;
+	}
+	eviction = (struct eviction *)((char *)stored - offsetof(struct eviction, stored));
+	(void)carry_text(carry, eviction->path);
+	carry_times(carry, eviction);
 }
 
 /* ---- the question ---- */
@@ -235,7 +249,7 @@ static void follow_up(struct evict_call *evict)
 	eviction = evict->eviction;
 	evict->eviction = NULL;
 	eviction->due_us = lc_now(lc) + eviction->wait_us;
-	begin_eviction(eviction, 0);
+	begin_eviction(eviction);
 }
 
 static void is_marked(struct evict_call *evict)

@@ -12,11 +12,7 @@ struct evictions {
 };
 
 void evictions_finish(struct lc *lc);
-/* From one process to the next. The texts stay the eviction's. */
-struct state_record eviction_save(const struct saved *saved);
-/* The first one for NULL; NULL after the last. */
-struct saved *eviction_next(const struct lc *lc, const struct saved *before);
-/* 0 or -ENOMEM. */
-int eviction_restore(struct lc *lc, const struct state_record *saved);
+/* Its record. `ctx`: the engine. */
+void eviction_carry(struct carry *carry, void *ctx, struct stored *stored);
 
 #endif

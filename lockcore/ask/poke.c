@@ -59,25 +59,21 @@ void pokes_new_session(struct lc *lc)
 
 /* As long as the marks are not read that the lines name, the lines are as good as lost for the
  * next process. */
-void pokes_save(const struct lc *lc, struct state_session *saved)
+void pokes_carry(struct carry *carry, struct lc *lc)
 {
 	bool lost = lc->pokes->state == POKES_VANISHED || lc->pokes->look_at_all ||
 	            lc->entries->looks > 0 || lc->entries->look_failed;
+	bool made = lc->pokes->state == POKES_MADE;
 
-	saved->pokes_seen = lc->pokes->seen;
-	if (lost)
-		saved->flags |= STATE_SESSION_POKES_LOST;
-	else if (lc->pokes->state == POKES_MADE)
-		saved->flags |= STATE_SESSION_POKES;
-}
-
-void pokes_restore(struct lc *lc, const struct state_session *saved)
-{
+	CARRY_INT(carry, lc->pokes->seen);
+	CARRY_BOOL(carry, lost);
+	CARRY_BOOL(carry, made);
+	if (!carry->loads)
+		return;
 	pokes_new_session(lc);
-	lc->pokes->seen = saved->pokes_seen;
-	if (saved->flags & STATE_SESSION_POKES_LOST)
+	if (lost)
 		lc->pokes->state = POKES_VANISHED;
-	else if (saved->flags & STATE_SESSION_POKES)
+	else if (made)
 		lc->pokes->state = POKES_MADE;
 }
 

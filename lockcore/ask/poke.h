@@ -28,8 +28,7 @@ struct pokes {
 int pokes_begin(struct lc *lc);
 void pokes_new_session(struct lc *lc);
 /* From one process to the next, in the same session. */
-void pokes_save(const struct lc *lc, struct state_session *saved);
-void pokes_restore(struct lc *lc, const struct state_session *saved);
+void pokes_carry(struct carry *carry, struct lc *lc);
 /* Contact is good: pokes that came meanwhile are read. */
 void pokes_resume(struct lc *lc);
 /* A heartbeat was answered. The node may have been refused, or it may have gone with the root. */

@@ -38,16 +38,23 @@ struct entry *entry_next(const struct lc *lc, const struct entry *entry)
 	return entry_of_link(table_next(&lc->entries->by_id, entry ? &entry->id : NULL));
 }
 
-int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
+/* It has its id. 0 or -ENOMEM. */
+static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
 {
 	entry->lc = lc;
 	entry->lock = lock;
+	if (!table_add(&lc->entries->by_id, &entry->id, entry->id.number))
+		return -ENOMEM;
+	stored_begin(lc->config.book, &entry->stored, LC_KIND_TAKER, 0);
+	return 0;
+}
+
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
+{
 	entry->wanted = true;
 	entry->held_since_ms = -1;
-	if (!table_add(&lc->entries->by_id, &entry->id, lc_random(lc)))
-		return -ENOMEM;
-	saved_begin(lc, &entry->saved, STATE_TAKER, 0);
-	return 0;
+	entry->id.number = lc_random(lc);
+	return enter_table(lc, entry, lock);
 }
 
 static void count_there(const struct entry *entry, int by)
@@ -56,105 +63,15 @@ static void count_there(const struct entry *entry, int by)
 		entry->lc->entries->there += (unsigned)by;
 }
 
-/* ---- from one process to the next ---- */
-
-/* Requests under way may have been done, or not. */
-static enum state_of_entry state_without_answers(const struct entry *entry)
+int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 {
-	switch (entry->state) {
-	case ENTRY_ABSENT:
-		return STATE_ABSENT;
-	case ENTRY_CREATING:
-	case ENTRY_UNKNOWN:
-		return STATE_UNKNOWN;
-	case ENTRY_PRESENT:
-	case ENTRY_DELETING:
-		break;
-	}
-	return STATE_PRESENT;
-}
+	int r = enter_table(lc, entry, lock);
 
-void entry_save(const struct entry *entry, struct state_record *saved)
-{
-	struct state_taker *taker = &saved->fixed.taker;
-	bool dirty = entry->data_dirty || entry->data_pending;
-
-	saved->texts[1] = entry->name;
-	saved->texts[2] = entry->reason;
-	taker->id = entry->id.number;
-	taker->key = entry->saved.key;
-	taker->entry = (uint8_t)state_without_answers(entry);
-	taker->czxid = entry->czxid;
-	taker->version = entry->version;
-	taker->pid = entry->pid;
-	taker->uid = entry->uid;
-	taker->held_since_ms = entry->held_since_ms;
-	memcpy(taker->command, entry->command, sizeof(taker->command));
-	taker->flags |= (entry->mode == LC_SHARED ? STATE_TAKER_SHARED : 0) |
-	                (entry->gone ? STATE_TAKER_GONE : 0) |
-	                (entry->told_since ? STATE_TAKER_TOLD_SINCE : 0) |
-	                (dirty ? STATE_TAKER_DIRTY : 0) |
-	                (entry->lock->unseen == entry ? STATE_TAKER_UNSEEN : 0);
-}
-
-/* False: no memory. */
-static bool copy_text(char **ret_copy, const char *text)
-{
-	*ret_copy = *text ? strdup(text) : NULL;
-	return *ret_copy || !*text;
-}
-
-static void restore_state(struct entry *entry, const struct state_taker *taker)
-{
-	struct entry_name name;
-
-	switch ((enum state_of_entry)taker->entry) {
-	case STATE_ABSENT:
-		entry->state = ENTRY_ABSENT;
-		break;
-	case STATE_UNKNOWN:
-		entry->state = ENTRY_UNKNOWN;
-		entry->lock->unresolved = true;
-		break;
-	case STATE_PRESENT:
-		entry->state = ENTRY_PRESENT;
-		if (name_parse(entry->name, &name))
-			entry->number = name.number;
-		break;
-	}
-}
-
-int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
-                  const struct state_record *saved)
-{
-	const struct state_taker *taker = &saved->fixed.taker;
-
-	*entry = (struct entry){
-		.lc = lc,
-		.lock = lock,
-		.gone = taker->flags & STATE_TAKER_GONE,
-		.czxid = taker->czxid,
-		.version = taker->version,
-		.follows = -1,
-		.pid = taker->pid,
-		.uid = taker->uid,
-		.mode = taker->flags & STATE_TAKER_SHARED ? LC_SHARED : LC_EXCLUSIVE,
-		.held_since_ms = taker->held_since_ms,
-		.told_since = taker->flags & STATE_TAKER_TOLD_SINCE,
-		.data_dirty = taker->flags & STATE_TAKER_DIRTY,
-	};
-	memcpy(entry->command, taker->command, sizeof(entry->command));
-	snprintf(entry->name, sizeof(entry->name), "%s", saved->texts[1]);
-	if (!copy_text(&entry->reason, saved->texts[2]) ||
-	    !table_add(&lc->entries->by_id, &entry->id, taker->id)) {
-		free(entry->reason);
-		return -ENOMEM;
-	}
-	saved_begin(lc, &entry->saved, STATE_TAKER, taker->key);
-	restore_state(entry, taker);
+	if (r < 0)
+		return r;
+	entry->follows = -1;
+	lock->unresolved |= entry->state == ENTRY_UNKNOWN;
 	count_there(entry, +1);
-	if (taker->flags & STATE_TAKER_UNSEEN)
-		lock->unseen = entry;
 	return 0;
 }
 
@@ -178,7 +95,6 @@ void entry_finish(struct entry *entry)
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
 	end_turn(entry);
 	table_remove(&entry->lc->entries->by_id, &entry->id);
-	saved_touched_not(entry->lc, &entry->saved);
 	free(entry->reason);
 }
 
@@ -232,7 +148,7 @@ char *entry_path(const struct entry *entry)
 
 /* ---- its state ---- */
 
-/* The only place that changes it, but for entry_restore(). */
+/* The only place that changes it, but for taker_restore(). */
 static void set_entry_state(struct entry *entry, enum entry_state state)
 {
 	switch (entry->state) {

@@ -23,7 +23,6 @@
 #include "pure/gate.h"
 #include "lock/lock.h"
 #include "pure/name.h"
-#include "session/saved.h"
 #include "pure/table.h"
 
 /* Callbacks of an entry, to the layer above. Any of them may change the states of takers; none of
@@ -69,7 +68,7 @@ struct entry {
 	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
 	struct lc *lc;
 	struct lock *lock;
-	struct saved saved;
+	struct stored stored;
 	enum entry_state state : 3;
 	enum lc_mode mode : 2;
 	bool wanted : 1; /* it shall exist */
@@ -133,16 +132,13 @@ struct entry *entry_next(const struct lc *lc, const struct entry *entry);
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
 void entry_finish(struct entry *entry);
 
-/* From one process to the next: as when a connection was lost. The texts that are saved stay
- * the entry's. 0 or -ENOMEM, then as after entry_init(). */
-void entry_save(const struct entry *entry, struct state_record *saved);
-int entry_restore(struct lc *lc, struct entry *entry, struct lock *lock,
-                  const struct state_record *saved);
+/* One that was read from its record, with its id, name, number and state. */
+int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock);
 
 /* Something of it has changed that is saved. */
 static inline void entry_touch(struct entry *entry)
 {
-	saved_touch(entry->lc, &entry->saved);
+	stored_touch(&entry->stored);
 }
 
 /* It is in the queue. */

@@ -182,140 +182,17 @@ void taker_enter(struct lc_taker *taker)
 		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
 }
 
-/* ---- from one process to the next ---- */
-
-static uint8_t saved_state(const struct lc_taker *taker)
+void taker_resume(struct lc_taker *taker, bool due)
 {
-	switch (taker->state) {
-	case TAKER_WAITING:
-		return STATE_WAITING;
-	case TAKER_HELD:
-		return taker->told_taken ? STATE_HELD : STATE_WAITING;
-	case TAKER_LOST:
-		return STATE_LOST;
-	case TAKER_FAILED:
-		return STATE_FAILED;
-	case TAKER_LEFT:
-		break;
-	}
-	return STATE_LEFT;
-}
+	struct lc *lc = taker->entry.lc;
 
-static uint8_t saved_wait(enum taker_wait wait)
-{
-	switch (wait) {
-	case WAIT_QUEUED:
-		break;
-	case WAIT_PROBING:
-		return STATE_PROBING;
-	case WAIT_MISSING:
-		return STATE_MISSING;
-	}
-	return STATE_QUEUED;
-}
-
-static uint8_t saved_loss(enum taker_loss loss)
-{
-	switch (loss) {
-	case LOSS_GUARDED:
-		break;
-	case LOSS_FORFEITED:
-		return STATE_FORFEITED;
-	case LOSS_GIVEN_UP:
-		return STATE_GIVEN_UP;
-	}
-	return STATE_GUARDED;
-}
-
-/* Later than ever is never. */
-static int64_t saved_limit(int64_t limit_us)
-{
-	return limit_us > STATE_TIME_MAX ? LC_FOREVER : limit_us;
-}
-
-void taker_save(const struct lc_taker *taker, struct state_record *saved)
-{
-	struct state_taker *out = &saved->fixed.taker;
-
-	entry_save(&taker->entry, saved);
-	out->state = saved_state(taker);
-	out->wait = saved_wait(taker->wait);
-	out->loss = saved_loss(taker->loss);
-	out->error = taker->error;
-	/* It means nothing any more to a taker that holds. */
-	out->replaces = taker->replaces && out->state == STATE_WAITING
-	                        ? taker->replaces->entry.id.number
-	                        : 0;
-	out->hold_until_us = saved_limit(taker->hold_until_us);
-	out->meant = taker->meant;
-	out->asked_us = taker->asked_us;
-	out->wait_until_us = saved_limit(taker->wait_until_us);
-	out->limit_at_us = taker->limit.armed ? saved_limit(taker->limit.at_us) : LC_FOREVER;
-	out->recheck_at_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER;
-	out->charged_bytes = taker->charge.bytes;
-	out->watches_uid = taker->entry.lock->charge.uid;
-	out->flags |= (taker->immediate ? STATE_TAKER_IMMEDIATE : 0) |
-	              (taker->due_prev ? STATE_TAKER_DUE : 0);
-	if (taker->state != TAKER_HELD || taker->told_taken)
-		return;
-	/* It waits, as after taker_lose(). */
-	out->flags &= ~(uint32_t)(STATE_TAKER_DUE | STATE_TAKER_UNSEEN);
-	out->held_since_ms = -1;
-	out->limit_at_us = out->wait_until_us;
-	out->recheck_at_us = LC_FOREVER;
-}
-
-static void restore_taker_state(struct lc_taker *taker, const struct state_taker *saved)
-{
-	static const enum taker_wait waits[] = {
-		[STATE_QUEUED] = WAIT_QUEUED,
-		[STATE_PROBING] = WAIT_PROBING,
-		[STATE_MISSING] = WAIT_MISSING,
-	};
-	static const enum taker_loss losses[] = {
-		[STATE_GUARDED] = LOSS_GUARDED,
-		[STATE_FORFEITED] = LOSS_FORFEITED,
-		[STATE_GIVEN_UP] = LOSS_GIVEN_UP,
-	};
-	static const enum taker_state states[] = {
-		[STATE_WAITING] = TAKER_WAITING, [STATE_HELD] = TAKER_HELD,
-		[STATE_LOST] = TAKER_LOST,       [STATE_FAILED] = TAKER_FAILED,
-		[STATE_LEFT] = TAKER_LEFT,
-	};
-
-	taker->state = states[saved->state];
-	taker->wait = waits[saved->wait];
-	taker->loss = losses[saved->loss];
 	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
-	taker->entry.lc->takers->missing |= taker->wait == WAIT_MISSING;
-}
-
-int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
-                  const struct state_record *record)
-{
-	const struct state_taker *saved = &record->fixed.taker;
-	int r = entry_restore(lc, &taker->entry, lock, record);
-
-	if (r < 0)
-		return r;
-	restore_taker_state(taker, saved);
-	taker->error = saved->error;
-	taker->meant = saved->meant;
-	taker->immediate = saved->flags & STATE_TAKER_IMMEDIATE;
-	taker->asked_us = saved->asked_us;
-	taker->wait_until_us = saved->wait_until_us;
-	taker->hold_until_us = saved->hold_until_us;
 	taker->entry.wanted = wants_entry(taker);
+	lc->takers->missing |= taker->wait == WAIT_MISSING;
 	DL_APPEND(taker->entry.lock->takers, taker);
 	count_state(taker, +1);
 	tell_pace(lc);
-	if (saved->limit_at_us != LC_FOREVER)
-		timer_set(&lc->timers, &taker->limit, saved->limit_at_us);
-	if (saved->recheck_at_us != LC_FOREVER)
-		timer_set(&lc->timers, &taker->recheck, saved->recheck_at_us);
-	if (saved->flags & STATE_TAKER_DUE)
-		set_due(taker, true);
-	return 0;
+	set_due(taker, due);
 }
 
 /* ---- from state to state ---- */
@@ -456,7 +333,7 @@ static void create_entry(struct lc_taker *taker)
 	/* To the end: the order of creates is the order of entries. */
 	DL_DELETE(lock->takers, taker);
 	DL_APPEND(lock->takers, taker);
-	saved_move(lock->lc, &taker->entry.saved);
+	stored_move(&taker->entry.stored);
 	/* Sent back to back: a free lock costs one round trip. */
 	if (taker_needs_list(taker))
 		lock_want_list(lock);
@@ -519,10 +396,9 @@ void taker_try_later(struct lc_taker *taker)
 
 void taker_free(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
-
 	entry_finish(&taker->entry);
-	saved_free(lc, &taker->entry.saved, taker);
+	stored_end(&taker->entry.stored);
+	free(taker);
 }
 
 void taker_free_if_done(struct lc_taker *taker)
@@ -530,8 +406,10 @@ void taker_free_if_done(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 	struct lc *lc = taker->entry.lc;
 
-	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT ||
-	    taker->entry.pending > 0)
+	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT)
+		return;
+	stored_end(&taker->entry.stored); /* it only waits for an answer, if at all */
+	if (taker->entry.pending > 0)
 		return;
 	assert(!taker->due_prev && !taker->changed_prev && lock->front != taker);
 	timer_clear(&lc->timers, &taker->limit);

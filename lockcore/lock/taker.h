@@ -69,9 +69,9 @@ static inline struct lc_taker *taker_of(struct entry *entry)
 	return (struct lc_taker *)entry;
 }
 
-static inline const struct lc_taker *taker_of_saved(const struct saved *saved)
+static inline struct lc_taker *taker_of_stored(struct stored *stored)
 {
-	return (const struct lc_taker *)((const char *)saved - offsetof(struct entry, saved));
+	return (struct lc_taker *)((char *)stored - offsetof(struct entry, stored));
 }
 
 /* HELD, and its entry is there as far as is known. */
@@ -98,13 +98,8 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
 /* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
 void taker_enter(struct lc_taker *taker);
-/* From one process to the next: as when a connection was lost. A grant that the face was not told
- * of did not happen. A restored taker is in the lock's list; the caller sets `replaces` and the
- * callbacks. */
-void taker_save(const struct lc_taker *taker, struct state_record *saved);
-/* 0 or -ENOMEM, then it is still the caller's. */
-int taker_restore(struct lc *lc, struct lc_taker *taker, struct lock *lock,
-                  const struct state_record *record);
+/* One of another process, in that state. `due`: it is to be told. */
+void taker_resume(struct lc_taker *taker, bool due);
 /* A waiting taker is to take the place of a shared holder. */
 void taker_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Does what the entry needs next, if anything: create, delete, or free the taker. */

@@ -4,8 +4,6 @@
  */
 #include "pure/lease.h"
 
-#include "pure/state.h"
-
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -43,28 +41,38 @@ void lease_again(struct lease *lease)
 	lease->void_us = void_us;
 }
 
-void lease_save(const struct lease *lease, struct state_lease *ret_saved)
+static bool is_past(int64_t us, int64_t now_us)
 {
-	*ret_saved = (struct state_lease){
-		.timeout_us = lease->timeout_us,
-		.deadline_us = lease->deadline_us,
-		.answered_us = lease->answered_us,
-		.void_us = lease->void_us,
-		.doubt_us = lease->doubt_us,
-		.steps = lease->steps,
-	};
-	memcpy(ret_saved->sent_us, lease->sent_us, sizeof(lease->sent_us));
+	return us >= 0 && us <= now_us;
 }
 
-void lease_restore(struct lease *lease, const struct state_lease *saved)
+/* The lease that was read. */
+static bool is_possible(const struct lease *lease, int64_t now_us)
 {
-	lease->timeout_us = saved->timeout_us;
-	lease->deadline_us = saved->deadline_us;
-	lease->answered_us = saved->answered_us;
-	lease->void_us = saved->void_us;
-	lease->doubt_us = saved->doubt_us;
-	lease->steps = (int)saved->steps;
-	memcpy(lease->sent_us, saved->sent_us, sizeof(lease->sent_us));
+	for (int i = 0; i < 3; i++)
+		if (!is_past(lease->sent_us[i], now_us))
+			return false;
+	if (lease->deadline_us != INT64_MIN &&
+	    (lease->timeout_us == 0 || lease->deadline_us < -now_us - lease->timeout_us ||
+	     lease->deadline_us > now_us + lease->timeout_us))
+		return false;
+	return is_past(lease->answered_us, now_us) &&
+	       (lease->void_us == INT64_MIN || is_past(lease->void_us, now_us));
+}
+
+void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us)
+{
+	CARRY_RANGE(carry, lease->tick_us, 1, TIMEOUT_MAX_US);
+	CARRY_RANGE(carry, lease->timeout_us, 0, TIMEOUT_MAX_US);
+	CARRY_64(carry, lease->deadline_us);
+	for (int i = 0; i < 3; i++)
+		CARRY_64(carry, lease->sent_us[i]);
+	CARRY_64(carry, lease->answered_us);
+	CARRY_RANGE(carry, lease->steps, 0, 3);
+	CARRY_64(carry, lease->void_us);
+	CARRY_TIME(carry, lease->doubt_us);
+	if (carry->loads && !is_possible(lease, now_us))
+		carry_refuse(carry, "the state has an impossible lease");
 }
 
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)

@@ -42,11 +42,13 @@
 #ifndef LOCKCORE_LEASE_H
 #define LOCKCORE_LEASE_H
 
+#include "pure/carry.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-struct state_lease;
-
+/* Of sessions, and of ticks. */
+#define TIMEOUT_MAX_US (INT32_MAX * INT64_C(1000))
 #define LEASE_GUARD_US 300000
 /* What the answer of a small write is given. */
 #define LEASE_ANSWER_US 50000
@@ -72,10 +74,9 @@ struct lease {
 void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us);
 /* The next one. */
 void lease_again(struct lease *lease);
-/* What another process needs to go on with it: all but the connection, which is not proved. */
-void lease_save(const struct lease *lease, struct state_lease *ret_saved);
-/* After lease_begin(). */
-void lease_restore(struct lease *lease, const struct state_lease *saved);
+/* What another process needs to go on with it: all but the connection, which is not proved. To read
+ * it, after lease_begin(). No part of it is later than now. */
+void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us);
 /* A connection was accepted, with the session timeout granted on it. */
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
 /* A write was answered OK. True if the deadline moved. */

@@ -12,6 +12,7 @@
 
 #include "port/ensemble.h"
 #include "lockcore.h"
+#include "pure/book.h"
 #include "pure/timer.h"
 
 /* An element for which there is no memory is not added: its hh.tbl stays NULL. */
@@ -41,7 +42,6 @@ struct lc {
 	struct reads *reads;
 	struct calls *calls;
 	struct evictions *evictions;
-	struct changes *changes;
 };
 
 /* Each root has a node of this name, which has a node of each mount below it. */

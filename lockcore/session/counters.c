@@ -38,3 +38,21 @@ void count_failure(struct lc *lc, int error)
 		i++;
 	lc->counters.failures[i]++;
 }
+
+void counters_carry(struct carry *carry, struct lc_counters *counters)
+{
+	CARRY_64(carry, counters->takes);
+	CARRY_64(carry, counters->grants);
+	CARRY_64(carry, counters->hand_offs);
+	CARRY_64(carry, counters->losses);
+	CARRY_64(carry, counters->evictions);
+	CARRY_64(carry, counters->overdue);
+	CARRY_64(carry, counters->abandoned);
+	CARRY_64(carry, counters->doubts);
+	CARRY_64(carry, counters->requests);
+	CARRY_64(carry, counters->waited_us);
+	for (int i = 0; i < LC_FAILURES; i++)
+		CARRY_64(carry, counters->failures[i]);
+	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
+		CARRY_64(carry, counters->waits[i]);
+}

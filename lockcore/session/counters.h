@@ -13,4 +13,7 @@ void count_grant(struct lc *lc, int64_t asked_us);
 /* A taker was told that error. */
 void count_failure(struct lc *lc, int error);
 
+/* The next process goes on with each of them. */
+void counters_carry(struct carry *carry, struct lc_counters *counters);
+
 #endif

@@ -274,24 +274,12 @@ void home_free(struct lc *lc)
 	free(lc->home->dir);
 }
 
-void home_save(const struct lc *lc, struct state_session *saved)
-{
-	const struct home *home = lc->home;
-
-	saved->flags |= (home->root != ROOT_UNKNOWN ? STATE_SESSION_ROOT_KNOWN : 0) |
-	                (home->root == ROOT_GONE ? STATE_SESSION_ROOT_GONE : 0);
-	saved->home_czxid = home->known.czxid;
-	saved->home_ctime_ms = home->known.ctime_ms;
-	saved->home_number = home->known.number;
-}
-
-void home_restore(struct lc *lc, const struct state_session *saved)
+void home_carry(struct carry *carry, struct lc *lc)
 {
 	struct home *home = lc->home;
 
-	if (saved->flags & STATE_SESSION_ROOT_KNOWN)
-		home->root = saved->flags & STATE_SESSION_ROOT_GONE ? ROOT_GONE : ROOT_GOOD;
-	home->known = (struct home_mark){.czxid = saved->home_czxid,
-	                                 .ctime_ms = saved->home_ctime_ms,
-	                                 .number = saved->home_number};
+	CARRY_ENUM(carry, home->root, ROOT_GONE);
+	CARRY_RANGE(carry, home->known.czxid, 0, INT64_MAX);
+	CARRY_64(carry, home->known.ctime_ms);
+	CARRY_64(carry, home->known.number);
 }

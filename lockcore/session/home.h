@@ -7,7 +7,6 @@
 #define LOCKCORE_HOME_H
 
 #include "session/base.h"
-#include "pure/state.h"
 
 /* Of ROOT/ROOT_DIR: what no other ensemble has by chance. */
 struct home_mark {
@@ -45,8 +44,7 @@ struct home {
 /* 0 or -ENOMEM; home_free() follows in either case. */
 int home_begin(struct lc *lc, home_found_fn *found);
 void home_free(struct lc *lc);
-void home_save(const struct lc *lc, struct state_session *saved);
-void home_restore(struct lc *lc, const struct state_session *saved);
+void home_carry(struct carry *carry, struct lc *lc);
 
 /* There is a new connection: to whom is not known. */
 void home_connected(struct lc *lc);

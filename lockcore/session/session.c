@@ -289,55 +289,53 @@ int session_begin(struct lc *lc, const struct session_events *events)
 
 /* ---- from one process to the next ---- */
 
-void session_save(struct lc *lc, struct state_session *saved)
+void session_carry(struct carry *carry, struct lc *lc)
 {
-	const struct session *session = lc->session;
-	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
+	struct session *session = lc->session;
 	bool was_ready = session->state == LC_READY || session->state == LC_SUSPENDED;
+	int64_t away_us = session->state == LC_READY ? 0 : session->away_us;
+	int64_t now_us = carry->loads ? lc_now(lc) : INT64_MAX;
+	size_t len = sizeof(session->password);
+	const void *password = session->password;
+	struct ensemble_session now;
 
-	saved->id = session->id;
-	saved->half = session->half;
-	memcpy(saved->password, session->password, sizeof(saved->password));
-	if (now.id == session->id)
-		memcpy(saved->password, now.password, sizeof(saved->password));
-	saved->granted_us = session->granted_us;
-	saved->away_us = session->state == LC_READY ? 0 : session->away_us;
-	saved->connections = session->connections;
-	saved->sessions = session->sessions;
-	saved->node_version = session->node_version;
-	saved->flags |= (session->node_made ? STATE_SESSION_NODE : 0) |
-	                (was_ready ? STATE_SESSION_READY : 0);
-	home_save(lc, saved);
-	lease_save(&session->lease, &saved->lease);
-	saved->tick_us = session->lease.tick_us;
+	CARRY_64(carry, session->id);
+	CARRY_64(carry, session->half);
+	if (!carry->loads) {
+		now = lc->ensemble->port->session(lc->ensemble);
+		password = now.id == session->id ? now.password : session->password;
+	}
+	password = carry_bytes(carry, password, &len);
+	CARRY_RANGE(carry, session->granted_us, 0, TIMEOUT_MAX_US);
+	CARRY_RANGE(carry, away_us, 0, now_us);
+	CARRY_64(carry, session->connections);
+	CARRY_64(carry, session->sessions);
+	CARRY_INT(carry, session->node_version);
+	CARRY_BOOL(carry, session->node_made);
+	CARRY_BOOL(carry, was_ready);
+	home_carry(carry, lc);
+	lease_carry(carry, &session->lease, now_us);
+	if (!carry->loads)
+		return;
+	if (len != sizeof(session->password))
+		carry_refuse(carry, "the state has no password");
+	else
+		memcpy(session->password, password, len);
+	session->state = was_ready ? LC_SUSPENDED : LC_CONNECTING;
+	session->away_us = away_us ? away_us : now_us;
 }
 
-int session_restore(struct lc *lc, const struct session_events *events,
-                    const struct state_session *saved)
+int session_restore(struct lc *lc, const struct session_events *events, struct carry *carry)
 {
 	struct session *session = lc->session;
 	int r = prepare_session(lc, events);
 
 	if (r < 0)
 		return r;
-	if (saved->flags & STATE_SESSION_READY)
-		session->state = LC_SUSPENDED;
-	session->id = saved->id;
-	session->half = saved->half;
-	memcpy(session->password, saved->password, sizeof(session->password));
+	session_carry(carry, lc);
 	name_node(session);
-	lease_restore(&session->lease, &saved->lease);
-	if (saved->tick_us > 0)
-		session->lease.tick_us = saved->tick_us;
-	session->granted_us = saved->granted_us;
-	session->away_us = saved->away_us ? saved->away_us : lc_now(lc);
-	session->connections = saved->connections;
-	session->sessions = saved->sessions;
-	session->node_version = saved->node_version;
-	session->node_made = saved->flags & STATE_SESSION_NODE;
 	session->node_len = -1;
 	session->node_unsure = true; /* something may have been under way */
-	home_restore(lc, saved);
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include "session/base.h"
 #include "session/home.h"
 #include "pure/lease.h"
-#include "pure/state.h"
 
 /* Callbacks of the session, to the layers above it. */
 struct session_events {
@@ -80,11 +79,10 @@ struct session {
 int session_begin(struct lc *lc, const struct session_events *events);
 /* Instead of that, to go on in the session of another process: as when a connection was lost.
  * It is opened by session_reopen(). */
-int session_restore(struct lc *lc, const struct session_events *events,
-                    const struct state_session *saved);
+int session_restore(struct lc *lc, const struct session_events *events, struct carry *carry);
 void session_reopen(struct lc *lc);
-/* Fills in its part. */
-void session_save(struct lc *lc, struct state_session *saved);
+/* Its part of the record. */
+void session_carry(struct carry *carry, struct lc *lc);
 /* Closes it; ended() comes from inside. */
 void session_finish(struct lc *lc, bool farewell);
 void session_free(struct lc *lc);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A state as a hostile predecessor would leave it (libFuzzer). The input makes a possible state and
- * spoils bytes of it; the state is sealed again. If it passes the check, an engine must go on from
- * it: here on a port that answers some requests OK and others with errors. The engine must never
- * crash, and the states that it saves must pass the check.
+ * Records as a hostile predecessor would leave them (libFuzzer). The input makes possible records
+ * and spoils bytes of them. If they pass the check, an engine must go on from them: here on a port
+ * that answers some requests OK and others with errors. The engine must never crash, and the
+ * records that it writes must pass the check.
  */
-#include "lockcore.h"
+#include "forged.h"
+#include "notes.h"
 #include "pure/name.h"
-#include "pure/state.h"
 
 #include "port/ensemble.h"
 
@@ -27,7 +27,6 @@
 #define HALF UINT64_C(0x0123456789abcdef)
 #define SESSION 77
 #define SECOND INT64_C(1000000)
-#define HEAD 32
 #define TAKERS_MAX 12
 #define REQUESTS_MAX 4096
 
@@ -49,122 +48,124 @@ static unsigned below(unsigned n)
 	return next_byte() % n;
 }
 
-/* ---- a possible state ---- */
+/* ---- possible records ---- */
 
-static const int64_t saved_us = 5000 * SECOND;
+static const int64_t recorded_us = 5000 * SECOND;
 
-static void write_session(struct state_writer *writer)
+/* Some bytes of the record may be others. */
+static void put_spoilt(struct notes *notes, unsigned kind, uint64_t key, struct carry *carry)
 {
-	struct state_record record = {.kind = STATE_SESSION, .texts = {"/locks"}};
+	for (unsigned count = below(16) ? 0 : below(4); count > 0; count--)
+		carry->data[(next_byte() << 8 | next_byte()) % carry->len] =
+			(unsigned char)next_byte();
+	notes_put(notes, kind, key, carry);
+}
 
-	record.fixed.session = (struct state_session){
-		.saved_us = saved_us,
+static void write_session(struct notes *notes)
+{
+	struct carry carry = {0};
+	struct forged_session session = {
+		.root = "/locks",
+		.draining = below(8) == 1,
 		.id = SESSION,
 		.half = HALF,
+		.password = "0123456789abcde",
+		.password_len = 16,
 		.granted_us = 15 * SECOND,
-		.lease = {.timeout_us = 15 * SECOND,
-	                  .deadline_us = saved_us + (int64_t)below(15) * SECOND,
-	                  .sent_us = {saved_us - 3, saved_us - 2, saved_us - 1},
-	                  .answered_us = saved_us,
-	                  .void_us = INT64_MIN,
-	                  .doubt_us = below(8) ? INT64_MAX : saved_us + SECOND,
-	                  .steps = (int)below(4)},
-		.flags = next_byte() & 127,
+		.node_made = below(2),
+		.was_ready = below(2),
+		.home_root = below(3),
+		.tick_us = 2 * SECOND,
+		.timeout_us = 15 * SECOND,
+		.deadline_us = recorded_us + (int64_t)below(15) * SECOND,
+		.sent_us = {recorded_us - 3, recorded_us - 2, recorded_us - 1},
+		.answered_us = recorded_us,
+		.steps = below(4),
+		.void_us = INT64_MIN,
+		.doubt_us = below(8) ? LC_FOREVER : recorded_us + SECOND,
+		.pokes_lost = below(2),
+		.pokes_made = below(2),
 	};
-	state_write(writer, &record);
+
+	forge_session(&carry, &session);
+	put_spoilt(notes, LC_KIND_SESSION, 1, &carry);
+	forge_counters(&carry);
+	put_spoilt(notes, LC_KIND_COUNTERS, 1, &carry);
 }
 
-static void write_taker(struct state_writer *writer, uint64_t id)
+static int64_t some_time(int64_t unit_us)
+{
+	return below(2) ? LC_FOREVER : recorded_us + (int64_t)below(20) * unit_us;
+}
+
+static struct forged_taker some_taker(uint64_t id)
 {
 	static const char *const locks[] = {"a", "a/b", "c", ""};
-	struct state_record record = {.kind = STATE_TAKER};
-	struct state_taker *taker = &record.fixed.taker;
-	char name[NAME_PREFIX_MAX + 10];
-
-	*taker = (struct state_taker){
-		.id = id,
-		.replaces = below(4) ? 0 : id - 1,
-		.asked_us = saved_us - 1,
-		.wait_until_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * SECOND,
-		.hold_until_us = LC_FOREVER,
-		.limit_at_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * SECOND,
-		.recheck_at_us = below(2) ? LC_FOREVER : saved_us + (int64_t)below(20) * 10000,
-		.held_since_ms = -1,
-		.charged_bytes = 100,
+	static const int64_t entries[] = {FORGED_ABSENT, FORGED_UNKNOWN, FORGED_PRESENT};
+	struct forged_taker taker = {
+		.lock = locks[below(4)],
+		.reason = below(2) ? NULL : "why not",
+		.name = "",
+		.id = (int64_t)id,
+		.state = below(5),
+		.loss = below(3),
+		.entry = entries[below(3)],
+		.flags = next_byte() & 127,
+		.replaces = below(4) ? 0 : (int64_t)id - 1,
 		.error = -11,
-		.state = (uint8_t)(1 + below(5)),
-		.loss = (uint8_t)below(3),
-		.entry = (uint8_t)below(3),
-		.flags = next_byte(),
+		.asked_us = recorded_us - 1,
+		.wait_until_us = some_time(SECOND),
+		.hold_until_us = LC_FOREVER,
+		.limit_us = some_time(SECOND),
+		.recheck_us = some_time(10000),
+		.held_since_ms = -1,
+		.charged = 100,
+		.command = "prog",
 	};
-	if (taker->entry == STATE_ABSENT && taker->state == STATE_WAITING)
-		taker->wait = (uint8_t)below(3);
-	if (taker->state == STATE_HELD)
-		taker->entry = STATE_PRESENT;
-	if (taker->state != STATE_HELD || taker->flags & STATE_TAKER_SHARED)
-		taker->flags &= ~(uint32_t)STATE_TAKER_UNSEEN;
-	if (taker->state == STATE_WAITING || taker->state == STATE_HELD ||
-	    taker->state == STATE_LEFT)
-		taker->flags &= ~(uint32_t)STATE_TAKER_DUE;
-	if (taker->state == STATE_HELD || taker->entry != STATE_PRESENT)
-		taker->flags &= ~(uint32_t)STATE_TAKER_GONE;
+
+	if (taker.entry == FORGED_ABSENT && taker.state == FORGED_WAITING)
+		taker.wait = below(3);
+	if (taker.state == FORGED_HELD)
+		taker.entry = FORGED_PRESENT;
+	if (taker.state != FORGED_HELD || taker.flags & FORGED_SHARED)
+		taker.flags &= ~FORGED_UNSEEN;
+	if (taker.state == FORGED_WAITING || taker.state == FORGED_HELD ||
+	    taker.state == FORGED_LEFT)
+		taker.flags &= ~FORGED_DUE;
+	if (taker.state == FORGED_HELD || taker.entry != FORGED_PRESENT)
+		taker.flags &= ~FORGED_GONE;
+	return taker;
+}
+
+static void write_taker(struct notes *notes, uint64_t id)
+{
+	struct forged_taker taker = some_taker(id);
+	char name[NAME_PREFIX_MAX + 10];
+	struct carry carry = {0};
+
 	name_format(name, HALF, id, "web1", 42,
-	            taker->flags & STATE_TAKER_SHARED ? LC_SHARED : LC_EXCLUSIVE);
-	if (taker->entry == STATE_PRESENT)
+	            taker.flags & FORGED_SHARED ? LC_SHARED : LC_EXCLUSIVE);
+	if (taker.entry == FORGED_PRESENT)
 		snprintf(name + strlen(name), 11, "%010u", below(3) ? (unsigned)id : 2147483647u);
-	record.texts[0] = locks[below(4)];
-	record.texts[1] = taker->entry == STATE_ABSENT ? "" : name;
-	record.texts[2] = below(2) ? "" : "why not";
-	state_write(writer, &record);
+	if (taker.entry != FORGED_ABSENT)
+		taker.name = name;
+	forge_taker(&carry, &taker);
+	put_spoilt(notes, LC_KIND_TAKER, id, &carry);
 }
 
-static void write_eviction(struct state_writer *writer)
+static void write_records(struct notes *notes)
 {
-	struct state_record record = {.kind = STATE_EVICTION,
-	                              .texts = {"/locks/a/x-lock-0000000009"}};
-
-	record.fixed.eviction.due_us = saved_us + (int64_t)below(20) * SECOND;
-	record.fixed.eviction.wait_us = (int64_t)below(2) * 20 * SECOND;
-	state_write(writer, &record);
-}
-
-static char *make_state(size_t *ret_len)
-{
-	struct state_writer writer;
 	unsigned takers = below(TAKERS_MAX + 1);
-	void *state;
+	struct carry carry = {0};
 
-	state_begin(&writer);
-	write_session(&writer);
+	write_session(notes);
 	for (unsigned i = 1; i <= takers; i++)
-		write_taker(&writer, i);
-	if (below(2))
-		write_eviction(&writer);
-	MUST(state_end(&writer, &state, ret_len) == 0);
-	return state;
-}
-
-static void seal(char *state, size_t len)
-{
-	uint64_t sum = UINT64_C(0xcbf29ce484222325), length = len, part;
-
-	memcpy(state + 16, &length, sizeof(length));
-	memset(state + 24, 0, sizeof(sum));
-	for (size_t i = 0; i + sizeof(part) <= len; i += sizeof(part)) {
-		memcpy(&part, state + i, sizeof(part));
-		sum = (sum ^ part) * UINT64_C(0x100000001b3);
-	}
-	memcpy(state + 24, &sum, sizeof(sum));
-}
-
-static void spoil(char *state, size_t len)
-{
-	for (unsigned count = below(8); count > 0; count--) {
-		size_t at = (size_t)next_byte() << 8 | next_byte();
-
-		state[HEAD + at % (len - HEAD)] = (char)next_byte();
-	}
-	seal(state, len);
+		write_taker(notes, i);
+	if (!below(2))
+		return;
+	forge_eviction(&carry, "/locks/a/x-lock-0000000009",
+	               recorded_us + (int64_t)below(20) * SECOND, (int64_t)below(2) * 20 * SECOND);
+	put_spoilt(notes, LC_KIND_EVICTION, 1, &carry);
 }
 
 /* ---- a port that answers anything ---- */
@@ -337,7 +338,53 @@ static void claim_some(struct lc *lc)
 	lc_claimed(lc);
 }
 
-static void go_on(const void *state, size_t len)
+static int adopt(struct notes *notes, struct ensemble *ensemble, bool checks, struct lc **ret_lc)
+{
+	struct lc_config config = {
+		.root = "/locks",
+		.host = "web1",
+		.session_timeout_us = 15 * SECOND,
+		.tick_time_us = 2 * SECOND,
+		.loss_lead_us = below(2) ? 800000 : 0,
+		.clock_us = clock_us,
+		.wall_ms = wall_ms,
+		.random = random_bytes,
+		.report = report,
+		.book = &notes->book,
+	};
+	struct carry carry = {.loads = true, .checks = checks};
+
+	return lc_adopt(&config, ensemble, &carry, ret_lc);
+}
+
+/* Its records are those of its objects, and another engine could go on from them. */
+static void record(struct notes *notes, struct lc *lc)
+{
+	struct notes copy;
+	struct note *note;
+	const char *why;
+	unsigned kind;
+
+	MUST(notes_record(notes, lc, &kind, &why));
+	notes_begin(&copy);
+	for (note = notes->notes; note; note = note->next)
+		notes_set(&copy, (unsigned)note->id.kind, note->id.key, note->bytes, note->len);
+	MUST(adopt(&copy, NULL, true, NULL) == 0);
+	notes_finish(&copy);
+}
+
+/* An eviction that is of no use has none. */
+static void drop_evictions_without_objects(struct notes *notes)
+{
+	const struct stored *stored;
+
+	for (stored = notes->book.clean; stored; stored = stored->next)
+		if (stored->kind == LC_KIND_EVICTION)
+			return;
+	notes_set(notes, LC_KIND_EVICTION, 1, NULL, 0);
+}
+
+static void go_on(struct notes *notes)
 {
 	static const struct ensemble_port port = {
 		.open = port_open,
@@ -351,38 +398,17 @@ static void go_on(const void *state, size_t len)
 		.server = port_server,
 	};
 	struct ensemble ensemble = {&port};
-	struct lc_config config = {
-		.root = "/locks",
-		.host = "web1",
-		.session_timeout_us = 15 * SECOND,
-		.tick_time_us = 2 * SECOND,
-		.loss_lead_us = below(2) ? 800000 : 0,
-		.clock_us = clock_us,
-		.wall_ms = wall_ms,
-		.random = random_bytes,
-		.report = report,
-	};
 	struct lc *lc;
-	void *again;
-	size_t again_len;
-	int r;
 
-	now_us = saved_us + 1;
 	request_count = 0;
-	r = lc_adopt(&config, &ensemble, state, len, &lc);
-	MUST(r == 0 || r == -EINVAL);
-	if (r < 0)
-		return;
+	notes->book.as_recorded = true;
+	MUST(adopt(notes, &ensemble, false, &lc) == 0);
+	drop_evictions_without_objects(notes);
 	claim_some(lc);
 	for (int i = 0; i < 40; i++) {
 		lc_process(lc, 0);
+		record(notes, lc);
 		lc_send(lc);
-		r = lc_save(lc, &again, &again_len);
-		MUST(r == 0 || r == -EAGAIN);
-		if (r == 0) {
-			MUST(lc_check_state(again, again_len) == 0);
-			free(again);
-		}
 		now_us += i < 10 ? 1000 : SECOND / 2;
 	}
 	lc_destroy(lc, false);
@@ -390,15 +416,18 @@ static void go_on(const void *state, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *state;
-	size_t len;
+	struct notes notes;
+	int r;
 
 	input = data;
 	input_left = size;
-	state = make_state(&len);
-	spoil(state, len);
-	if (lc_check_state(state, len) == 0)
-		go_on(state, len);
-	free(state);
+	now_us = recorded_us + 1;
+	notes_begin(&notes);
+	write_records(&notes);
+	r = adopt(&notes, NULL, true, NULL);
+	MUST(r == 0 || r == -EPROTO);
+	if (r == 0)
+		go_on(&notes);
+	notes_finish(&notes);
 	return 0;
 }

@@ -155,7 +155,7 @@ static uint64_t sum_of(const void *bytes, size_t len)
 
 static uint64_t sum_of_kind(const struct store *store, unsigned kind)
 {
-	struct store_record *all;
+	struct book_record *all;
 	ssize_t count = store_list(store, kind, &all);
 	uint64_t sum = (uint64_t)count;
 

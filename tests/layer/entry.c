@@ -360,20 +360,6 @@ static void by_its_full_name(void **state)
 	rig_free_entry(&other);
 }
 
-/* A change that is not saved yet is forgotten with its entry. */
-static void is_no_change_any_more(void **state)
-{
-	struct rig *rig = *state;
-	const struct saved *before = rig->changes.first;
-	struct entry other;
-
-	rig_make_entry(rig, &other, "other", 8, LC_EXCLUSIVE);
-	assert_non_null(other.saved.prev);
-	rig_free_entry(&other);
-	assert_null(other.saved.prev);
-	assert_ptr_equal(rig->changes.first, before);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,7 +382,6 @@ int main(void)
 		ENTRY_TEST(was_deleted_already),
 		ENTRY_TEST(is_deleted_again),
 		ENTRY_TEST(by_its_full_name),
-		ENTRY_TEST(is_no_change_any_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -285,14 +285,17 @@ static void waits_longer(void **state)
 static void remembered(void **state)
 {
 	struct rig *rig = *state;
-	struct state_session saved = {0};
+	struct carry carry = {0}, reads = {.loads = true};
 
-	session_save(&rig->lc, &saved);
-	assert_int_equal(saved.home_czxid, 50);
-	assert_int_equal(saved.home_ctime_ms, 1600000000000);
-	assert_int_equal(saved.home_number, 0xaa);
+	home_carry(&carry, &rig->lc);
 	rig->home.known = (struct home_mark){0};
-	home_restore(&rig->lc, &saved);
+	carry_read(&reads, carry.data, carry.len);
+	home_carry(&reads, &rig->lc);
+	carry_end(&carry);
+	assert_null(reads.bad);
+	assert_int_equal(rig->home.known.czxid, 50);
+	assert_int_equal(rig->home.known.ctime_ms, 1600000000000);
+	assert_int_equal(rig->home.known.number, 0xaa);
 	next_session(rig);
 	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
 	rig_expect_reported(rig, "is another ensemble");

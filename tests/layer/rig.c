@@ -401,7 +401,6 @@ struct rig *rig_begin(void)
 		.calls = &rig->calls,
 		.pokes = &rig->pokes,
 		.evictions = &rig->evictions,
-		.changes = &rig->changes,
 	};
 	rig->entries.events = &entry_recorder;
 	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);

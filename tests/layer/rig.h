@@ -44,7 +44,6 @@ struct rig {
 	struct calls calls;
 	struct pokes pokes;
 	struct evictions evictions;
-	struct changes changes;
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;

@@ -514,20 +514,23 @@ static void ticks_are_longer_for_the_next_process(void **state)
 {
 	struct rig *rig = *state;
 	const struct session_events *events = rig->session.events;
-	struct state_session saved = {0};
+	struct carry carry = {0}, reads = {.loads = true};
 
 	for (int i = 1; i <= 3; i++) {
 		rig->now_us += 2 * SECOND;
 		session_wrote(&rig->lc, rig->now_us);
 	}
-	session_save(&rig->lc, &saved);
+	session_carry(&carry, &rig->lc);
+	carry_read(&reads, carry.data, carry.len);
 	session_finish(&rig->lc, false);
 	session_free(&rig->lc);
 	rig->session = (struct session){0};
 	rig->home = (struct home){0};
 	rig->lc.config.tick_time_us = 3 * SECOND;
 	rig_forget(rig);
-	assert_int_equal(session_restore(&rig->lc, events, &saved), 0);
+	assert_int_equal(session_restore(&rig->lc, events, &reads), 0);
+	assert_null(reads.bad);
+	carry_end(&carry);
 	session_reopen(&rig->lc);
 	rig_expect_reported(rig, "the tickTime of the servers has grown");
 	assert_int_equal(lease_spacing(&rig->session.lease), 1750 * MS);

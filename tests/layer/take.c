@@ -308,6 +308,7 @@ static void asks_to_replace(void **state)
 
 static void may_not_replace(void **state)
 {
+	struct book book = {0};
 	struct rig *rig = *state;
 	struct lc_taker *old = takers_queue(rig, 1, LC_SHARED, 1, "#2-1"),
 			*shared = takers_take(rig, 2, LC_SHARED, LC_FOREVER),
@@ -321,10 +322,12 @@ static void may_not_replace(void **state)
 	assert_false(lc_replace(other, old));
 	assert_false(lc_replace(taker, shared));
 	lock_unwant_list(old->entry.lock);
-	saved_touched_not(&rig->lc, &taker->entry.saved);
+	stored_begin(&book, &taker->entry.stored, LC_KIND_TAKER, 0);
+	book_read_all(&book, LC_KIND_TAKER);
 	assert_true(lc_replace(taker, old));
 	assert_true(old->entry.lock->want_list);
-	assert_non_null(taker->entry.saved.prev); /* it is to be saved again */
+	assert_true(taker->entry.stored.touched); /* it is to be recorded again */
+	stored_end(&taker->entry.stored);
 	assert_false(lc_replace(taker, old));
 	assert_false(lc_replace(takers_take(rig, 5, LC_EXCLUSIVE, LC_FOREVER), old));
 	taker_part(old);

@@ -5,7 +5,9 @@
  */
 #include "takers.h"
 
+#include "forged.h"
 #include "lock/lock_watch.h"
+#include "lock/taker_record.h"
 
 #include <errno.h>
 #include <string.h>
@@ -557,12 +559,21 @@ static void order_of_creates(void **state)
 
 /* ---- from one process to the next ---- */
 
-static struct state_taker saved(const struct lc_taker *taker)
+/* Its texts are good until the next one. */
+static struct forged_taker saved(struct lc_taker *taker)
 {
-	struct state_record record = {0};
+	static char texts[1024];
+	struct forged_taker read = {0};
+	struct carry carry = {0}, reads = {.loads = true};
 
-	taker_save(taker, &record);
-	return record.fixed.taker;
+	taker_write(&carry, taker);
+	assert_true(carry.len <= sizeof(texts));
+	carry_read(&reads, memcpy(texts, carry.data, carry.len), carry.len);
+	forge_taker(&reads, &read);
+	carry_read_all(&reads);
+	assert_null(reads.bad);
+	carry_end(&carry);
+	return read;
 }
 
 /* A grant that the face was not told of is saved as if it had not happened. */
@@ -571,7 +582,7 @@ static void saves(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 60 * SECOND);
 	int64_t limit_us = rig->now_us + 60 * SECOND;
-	struct state_taker image;
+	struct forged_taker image;
 	uid_t lock_uid;
 
 	takers_turn(rig);
@@ -584,40 +595,40 @@ static void saves(void **state)
 	taker->entry.lock->charge.uid = 1001;
 	assert_int_equal(saved(taker).watches_uid, 1001);
 	taker->entry.lock->charge.uid = lock_uid;
-	assert_int_equal(image.state, STATE_WAITING);
-	assert_int_equal(image.limit_at_us, limit_us);
+	assert_int_equal(image.state, TAKER_WAITING);
+	assert_int_equal(image.limit_us, limit_us);
 	taker_grant(taker, true);
 	taker->entry.lock->unseen = &taker->entry;
 	image = saved(taker);
-	assert_int_equal(image.state, STATE_WAITING);
-	assert_int_equal(image.flags & (STATE_TAKER_DUE | STATE_TAKER_UNSEEN), 0);
+	assert_int_equal(image.state, TAKER_WAITING);
+	assert_int_equal(image.flags & (FORGED_DUE | FORGED_UNSEEN), 0);
 	assert_int_equal(image.held_since_ms, -1);
-	assert_int_equal(image.limit_at_us, limit_us);
-	assert_true(image.recheck_at_us == LC_FOREVER);
+	assert_int_equal(image.limit_us, limit_us);
+	assert_true(image.recheck_us == LC_FOREVER);
 	takers_turn(rig);
 	image = saved(taker);
-	assert_int_equal(image.state, STATE_HELD);
-	assert_true(image.flags & STATE_TAKER_UNSEEN);
+	assert_int_equal(image.state, TAKER_HELD);
+	assert_true(image.flags & FORGED_UNSEEN);
 	assert_true(image.held_since_ms > 0);
-	assert_true(image.limit_at_us == LC_FOREVER);
-	assert_int_equal(image.recheck_at_us, rig->now_us + 20 * MS);
+	assert_true(image.limit_us == LC_FOREVER);
+	assert_int_equal(image.recheck_us, rig->now_us + 20 * MS);
 	assert_true(image.hold_until_us == LC_FOREVER);
 	taker->entry.lock->unseen = NULL;
 	takers_answer_list(rig, "#2-1");
-	taker->hold_until_us = STATE_TIME_MAX + 1; /* after the last possible time: never */
+	taker->hold_until_us = LC_FOREVER / 4 + 1; /* after the last possible time: never */
 	assert_true(saved(taker).hold_until_us == LC_FOREVER);
-	taker->hold_until_us = STATE_TIME_MAX;
-	assert_int_equal(saved(taker).hold_until_us, STATE_TIME_MAX);
+	taker->hold_until_us = LC_FOREVER / 4;
+	assert_int_equal(saved(taker).hold_until_us, LC_FOREVER / 4);
 	rig->lc.config.loss_lead_us = SECOND;
 	taker_lose(taker);
 	image = saved(taker);
-	assert_int_equal(image.state, STATE_LOST);
-	assert_int_equal(image.loss, STATE_GUARDED);
-	assert_true(image.flags & STATE_TAKER_DUE);
+	assert_int_equal(image.state, TAKER_LOST);
+	assert_int_equal(image.loss, LOSS_GUARDED);
+	assert_true(image.flags & FORGED_DUE);
 	taker->loss = LOSS_FORFEITED;
-	assert_int_equal(saved(taker).loss, STATE_FORFEITED);
+	assert_int_equal(saved(taker).loss, LOSS_FORFEITED);
 	taker->loss = LOSS_GIVEN_UP;
-	assert_int_equal(saved(taker).loss, STATE_GIVEN_UP);
+	assert_int_equal(saved(taker).loss, LOSS_GIVEN_UP);
 	taker->loss = LOSS_GUARDED;
 }
 
@@ -625,22 +636,22 @@ static void saves_those_that_wait(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 0);
-	struct state_taker image = saved(taker);
+	struct forged_taker image = saved(taker);
 
-	assert_int_equal(image.wait, STATE_PROBING);
-	assert_true(image.flags & STATE_TAKER_IMMEDIATE);
+	assert_int_equal(image.wait, WAIT_PROBING);
+	assert_true(image.flags & FORGED_IMMEDIATE);
 	taker->wait = WAIT_MISSING;
-	assert_int_equal(saved(taker).wait, STATE_MISSING);
+	assert_int_equal(saved(taker).wait, WAIT_MISSING);
 	taker->wait = WAIT_QUEUED;
-	assert_int_equal(saved(taker).wait, STATE_QUEUED);
+	assert_int_equal(saved(taker).wait, WAIT_QUEUED);
 	taker_fail(taker, -EAGAIN);
 	image = saved(taker);
-	assert_int_equal(image.state, STATE_FAILED);
+	assert_int_equal(image.state, TAKER_FAILED);
 	assert_int_equal(image.error, -EAGAIN);
-	assert_true(image.flags & STATE_TAKER_DUE);
+	assert_true(image.flags & FORGED_DUE);
 	taker_not_due(taker);
 	image = saved(taker);
-	assert_false(image.flags & STATE_TAKER_DUE);
+	assert_false(image.flags & FORGED_DUE);
 }
 
 /* ---- freeing it ---- */

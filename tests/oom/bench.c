@@ -235,10 +235,10 @@ void end_host(struct host *host, bool farewell)
 			bench->visitors[i].taker.phase = LEFT;
 }
 
-static int adopt(struct host *host, const void *state, size_t len)
+static int adopt(struct host *host)
 {
 	struct bench *bench = bench_of(host);
-	int r = stage_adopt(host, state, len, bench->lead_us[host->index]);
+	int r = stage_adopt(host, bench->lead_us[host->index]);
 
 	if (r < 0 && r != -ENOMEM)
 		bench_violation(bench, "lc_adopt: %s", strerrorname_np(-r));
@@ -263,22 +263,21 @@ static void claim_visitors(struct host *host, bool adopted)
 
 void reload_host(struct host *host)
 {
-	bool adopted;
-	void *state;
-	size_t len;
-	int r;
+	struct book *book = &host->notes.book;
+	bool adopted = false;
 
 	if (!host->lc)
 		return;
-	r = lc_save(host->lc, &state, &len);
-	if (r < 0 && r != -ENOMEM)
-		bench_violation(bench_of(host), "lc_save: %s", strerrorname_np(-r));
-	if (r < 0)
-		return;
-	adopted = adopt(host, state, len) == 0;
-	if (!adopted)
-		adopted = adopt(host, state, len) == 0; /* there may be memory now */
-	oom_free(state);
+	lc_record(host->lc);
+	book_write(book);
+	if (book->carry.lacks) {
+		stage_stop(host, false); /* nobody can go on */
+	} else {
+		notes_commit(&host->notes);
+		adopted = adopt(host) == 0;
+		if (!adopted)
+			adopted = adopt(host) == 0; /* there may be memory now */
+	}
 	claim_visitors(host, adopted);
 	if (adopted)
 		lc_claimed(host->lc);
@@ -671,8 +670,10 @@ void bench_end(struct bench *bench)
 	DL_FOREACH(bench->stage.questions, question)
 		if (bench->expected)
 			judge_question(question);
-	for (int i = 0; i < bench->stage.host_count; i++)
+	for (int i = 0; i < bench->stage.host_count; i++) {
 		end_host(&bench->stage.hosts[i], true);
+		book_finish(&bench->stage.hosts[i].notes.book);
+	}
 	if (memory_alive() != 0)
 		bench_violation(bench, "%ld blocks are not freed", memory_alive());
 }

@@ -203,6 +203,7 @@ int main(int argc, char *argv[])
 	bool good = true;
 	int played = 0;
 
+	notes_calloc = oom_calloc;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 	              0);
 	if (shared == MAP_FAILED)

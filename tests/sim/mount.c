@@ -205,14 +205,24 @@ static enum death choose_death(struct mount *mount)
 	return (enum death)rng_between(&mount->death_rng, DIES_BEFORE, DIES_SENT);
 }
 
-static void keep_records(struct mount *mount)
+/* What another process goes on from when this one dies. And a judge: the changes that were
+ * recorded, put together, are all that there is. */
+static void record(struct mount *mount)
 {
-	if (!mount->sim->plan.records)
-		return;
-	legacy_keep(mount);
+	const char *why;
+	unsigned kind;
+
+	if (!notes_record(&mount->host.notes, mount->host.lc, &kind, &why))
+		sim_violation(mount->sim, "%s: %s: kind %u", mount->host.name, why, kind);
 	mount->turns++;
 	mount->last_lease = mount->lease;
 	mount->suspected = false;
+}
+
+static void keep_records(struct mount *mount)
+{
+	if (mount->sim->plan.records)
+		record(mount);
 }
 
 static void die(struct mount *mount);
@@ -315,38 +325,33 @@ void mount_start(struct mount *mount)
 	mount->lease_over_us = -1;
 	mount->suspects = mount->suspected = false;
 	mount->turns = 0;
-	legacy_forget(mount);
 	lease_begin(&mount->lease, mount->sim->plan.tick_us, mount->sim->plan.loss_lead_us);
 	if (host_start(&mount->host, &config) < 0)
 		abort();
 }
 
-/* False: the engine cannot be saved now. A question that writes prevents that. */
-static bool save(struct mount *mount, void **ret_state, size_t *ret_len)
+/* False: no other process may go on now. A question that writes prevents that. */
+static bool may_reload(struct mount *mount)
 {
-	struct sim *sim = mount->sim;
+	struct lc *lc = mount->host.lc;
 	struct lc_status status;
-	int r = lc_save(mount->host.lc, ret_state, ret_len);
 
-	if (r == -EBUSY && rng_chance(&mount->reload_rng, 700)) {
-		questions_cancel(sim, mount, NULL);
-		r = lc_save(mount->host.lc, ret_state, ret_len);
-		if (r == -EBUSY)
-			sim_violation(sim, "%s: nobody asks, and it is busy", mount->host.name);
+	if (!lc_settled(lc) && rng_chance(&mount->reload_rng, 700)) {
+		questions_cancel(mount->sim, mount, NULL);
+		if (!lc_settled(lc))
+			sim_violation(mount->sim, "%s: nobody asks, and it is busy",
+			              mount->host.name);
 	}
-	lc_status(mount->host.lc, &status);
-	if (r < 0 && r != -EBUSY && status.state != LC_UNUSABLE)
-		sim_violation(sim, "%s: cannot be saved: %d", mount->host.name, r);
-	if (r == 0 && lc_check_state(*ret_state, *ret_len) < 0)
-		sim_violation(sim, "%s: refuses its own state", mount->host.name);
-	return r == 0;
+	lc_status(lc, &status);
+	return lc_settled(lc) && status.state != LC_UNUSABLE;
 }
 
 /* All requests that were sent arrive, or some of them. */
-static void replace_engine(struct mount *mount, struct rng *rng, void *state, size_t len)
+static void replace_engine(struct mount *mount, struct rng *rng)
 {
 	struct lc_config config = configure(mount);
 	struct conn *conn = mount->host.wire.conn;
+	int r;
 
 	questions_cancel(mount->sim, mount, NULL); /* they are not saved */
 	if (conn && rng_chance(rng, 500))
@@ -354,28 +359,26 @@ static void replace_engine(struct mount *mount, struct rng *rng, void *state, si
 	mount->vanishing = true;
 	host_stop(&mount->host, false);
 	mount->vanishing = false;
-	if (host_adopt(&mount->host, &config, state, len) < 0)
+	r = host_adopt(&mount->host, &config);
+	if (r < 0) {
+		sim_violation(mount->sim, "%s: refuses its own records: %d", mount->host.name, r);
 		abort();
-	free(state);
+	}
 }
 
 void mount_reload(struct mount *mount)
 {
-	void *state;
-	size_t len;
-
-	if (mount->host.paused || !save(mount, &state, &len))
+	if (mount->host.paused || !may_reload(mount))
 		return;
 	if (rng_chance(&mount->reload_rng, 200)) {
-		trace("%s: is saved, the other process does not start", mount->host.name);
+		trace("%s: the other process does not start", mount->host.name);
 		mount->sim->totals->not_reloaded++;
-		free(state);
 		return;
 	}
 	trace("%s: goes on in another process", mount->host.name);
-	keep_records(mount); /* as they are now */
+	record(mount); /* as it is now */
 	mount->sim->totals->reloads++;
-	replace_engine(mount, &mount->reload_rng, state, len);
+	replace_engine(mount, &mount->reload_rng);
 	users_claim(mount, false);
 }
 
@@ -384,20 +387,15 @@ void mount_reload(struct mount *mount)
 static void die(struct mount *mount)
 {
 	struct sim *sim = mount->sim;
-	void *state;
-	size_t len;
 
 	trace("%s: is killed, and goes on in another process", mount->host.name);
 	sim->totals->deaths++;
 	mount->trouble_us = sim->agenda.now_us;
 	memmove(mount->died_us + 1, mount->died_us, sizeof(mount->died_us) - sizeof(int64_t));
 	mount->died_us[0] = sim->agenda.now_us;
-	legacy_join(mount, &state, &len);
-	if (sim->violation[0])
-		return;
 	mount->lease = mount->last_lease;
 	mount->suspects |= mount->suspected;
-	replace_engine(mount, &mount->death_rng, state, len);
+	replace_engine(mount, &mount->death_rng);
 	users_claim(mount, true);
 	if (rng_chance(&mount->death_rng, 200))
 		host_pause(&mount->host,
@@ -407,7 +405,6 @@ static void die(struct mount *mount)
 
 void mount_stop(struct mount *mount, bool farewell)
 {
-	legacy_forget(mount);
 	host_stop(&mount->host, farewell);
 	mount->drained = mount->forfeited = false;
 	memset(&mount->told, 0, sizeof(mount->told));

@@ -144,7 +144,7 @@ static void sim_finish(struct sim *sim)
 		sim->totals->session_ends += status.sessions ? status.sessions - 1 : 0;
 		users_abandon(mount);
 		mount_stop(mount, true);
-		wire_finish(&mount->host.wire);
+		host_finish(&mount->host);
 	}
 	sim->totals->transactions += sim->world.transactions;
 	sim->totals->transaction_ops += sim->world.transaction_ops;

@@ -4,7 +4,6 @@
  *
  *   plan       the choices of a seed: sizes, timeouts, kinds and number of faults
  *   mount      an engine on its host, and its lease, computed a second time
- *   legacy     the records that an engine leaves to the next one when it dies
  *   user       programs that take, hold and leave
  *   question   questions and changes of these programs
  *   outsider   other clients' entries, owners and operators
@@ -216,7 +215,6 @@ struct mount {
 	bool vanishing; /* callbacks of its engine are not heard any more */
 	/* Where this turn ends: before it is recorded, before anything is sent, or after that. */
 	enum death { UNDECIDED, LIVES, DIES_BEFORE, DIES_UNSENT, DIES_SENT } death;
-	struct legacy_record *legacy;
 	uint64_t turns;          /* the number of recorded turns */
 	struct lease last_lease; /* at the last recorded turn */
 	bool suspected;          /* since then the engine has asked, and doubts its clock */
@@ -298,14 +296,6 @@ void mount_stumble(struct mount *mount);
 bool mount_lease_was_over(const struct mount *mount, int64_t since_clock_us);
 /* The time until which the mount may notice a fault. */
 int64_t mount_trouble(struct mount *mount);
-
-/* ---- legacy.c ---- */
-
-void legacy_forget(struct mount *mount);
-/* At the end of a turn. */
-void legacy_keep(struct mount *mount);
-/* The state at the end of the last recorded turn. The caller frees it. */
-void legacy_join(struct mount *mount, void **ret_state, size_t *ret_len);
 
 /* ---- user.c ---- */
 

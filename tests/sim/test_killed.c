@@ -4,8 +4,6 @@
  */
 #include "unit_play.h"
 
-#include "pure/state.h"
-
 #include <errno.h>
 
 /* A turn that is not recorded has not happened: none of its requests was sent. */
@@ -14,16 +12,13 @@ static void killed_before_it_was_recorded(void **state)
 	struct play *play = *state;
 	struct taker *holder = take(play, 0), *never;
 	uint64_t id;
-	void *saved;
-	size_t len;
 
 	record(play);
 	never = take_for(play, 2, LC_FOREVER, LC_SHARED, NULL);
 	id = never->id;
 	lc_leave(holder->lc);
 	lc_process(play->here->lc, 0);
-	join(play, &saved, &len);
-	adopt(play, saved, len, 1 << 2);
+	adopt(play, 1 << 2);
 	assert_null(lc_claim(play->here->lc, id, NULL, NULL, NULL));
 	assert_true(lc_holds(holder->lc));
 	for (int i = 0; i < 1000; i++) {
@@ -40,8 +35,6 @@ static void killed_while_it_changes(void **state)
 	struct taker *holder = take(play, 0);
 	struct lc_change change = {.slots = 2};
 	struct lc_call *call;
-	void *saved;
-	size_t len;
 
 	assert_true(lc_settled(play->here->lc));
 	assert_int_equal(lc_change(play->here->lc, "build", &change, NULL, NULL, &call), 0);
@@ -49,11 +42,9 @@ static void killed_while_it_changes(void **state)
 	for (int i = 0; i < 100 && lc_settled(play->here->lc); i++)
 		run(play->stage, 100);
 	assert_false(lc_settled(play->here->lc));
-	assert_int_equal(lc_save(play->here->lc, &saved, &len), -EBUSY);
 	record(play);
-	join(play, &saved, &len);
 	lc_cancel(call);
-	adopt(play, saved, len, 0);
+	adopt(play, 0);
 	run(play->stage, SECOND);
 	assert_true(lc_holds(holder->lc));
 }
@@ -63,13 +54,10 @@ static void killed_in_a_row(void **state)
 {
 	struct play *play = *state;
 	struct taker *holder = take(play, 0), *next = take(play, 1);
-	void *saved;
-	size_t len;
 
 	record(play);
 	for (int i = 0; i < 5; i++) {
-		join(play, &saved, &len);
-		adopt(play, saved, len, 0);
+		adopt(play, 0);
 		run(play->stage, i * MS);
 	}
 	run(play->stage, SECOND);
@@ -87,46 +75,77 @@ static void records_in_the_order_of_entries(void **state)
 	struct taker *first = take_for(play, 0, 0, LC_SHARED, NULL); /* a try, which lists first */
 	struct taker *second = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
 	uint64_t ids[] = {second->id, first->id};
-	struct state_record taker;
-	size_t len, offset = 0, count = 0;
-	void *saved;
+	struct book *book = &play->here->notes.book;
+	struct book_record *found;
 
 	record(play);
 	run(play->stage, SECOND);
 	assert_true(lc_holds(first->lc) && lc_holds(second->lc));
 	record(play);
-	join(play, &saved, &len);
-	while (state_read(saved, len, &offset, &taker))
-		if (taker.kind == STATE_TAKER)
-			assert_int_equal(taker.fixed.taker.id, ids[count++]);
-	assert_int_equal(count, 2);
-	free(saved);
+	assert_int_equal(book->memory->list(book->store, LC_KIND_TAKER, &found), 2);
+	for (int i = 0; i < 2; i++) {
+		struct carry carry = {.loads = true};
+
+		carry_read(&carry, found[i].bytes, found[i].len);
+		for (int texts = 0; texts < 3; texts++)
+			(void)carry_text(&carry, NULL);
+		assert_int_equal(carry_number(&carry, 0, INT64_MIN, INT64_MAX), (int64_t)ids[i]);
+	}
+	free(found);
+}
+
+/* Sets the record, looks whether an engine would go on, and puts the former bytes back. */
+static int check_with(struct play *play, enum lc_kind kind, const void *bytes, size_t len)
+{
+	struct notes *notes = &play->here->notes;
+	const struct note *note = NULL, *each;
+	void *former;
+	size_t former_len;
+	uint64_t key;
+	int r;
+
+	DL_FOREACH(notes->notes, each)
+		if (each->id.kind == kind)
+			note = each;
+	assert_non_null(note);
+	key = note->id.key;
+	former_len = note->len;
+	former = memcpy(malloc(former_len + 1), note->bytes, former_len);
+	notes_set(notes, kind, key, bytes, len);
+	r = check(play, ROOT);
+	notes_set(notes, kind, key, former, former_len);
+	free(former);
+	return r;
 }
 
 /* Records come from shared memory, so all of them are checked. */
 static void broken_records(void **state)
 {
+	static const enum lc_kind kinds[] = {LC_KIND_SESSION, LC_KIND_COUNTERS, LC_KIND_TAKER};
 	struct play *play = *state;
-	struct lc_record *records = play->records, kept;
-	void *saved;
-	size_t len;
+	char bytes[4096] = {0};
 
 	take(play, 0);
 	record(play);
-	assert_int_equal(lc_join_state(NULL, 0, &saved, &len), -EPROTO);
-	assert_int_equal(lc_join_state(records + 1, 1, &saved, &len), -EPROTO);
-	kept = records[2];
-	records[2].len -= 8;
-	assert_int_equal(lc_join_state(records, 3, &saved, &len), -EPROTO);
-	records[2] = kept;
-	records[2].key++;
-	assert_int_equal(lc_join_state(records, 3, &saved, &len), -EPROTO);
-	records[2] = kept;
-	records[1].key = 1;
-	assert_int_equal(lc_join_state(records, 3, &saved, &len), -EPROTO);
-	records[1].key = 2;
-	assert_int_equal(lc_join_state(records, 3, &saved, &len), 0);
-	free(saved);
+	assert_int_equal(check(play, ROOT), 0);
+	assert_int_equal(check_with(play, LC_KIND_SESSION, NULL, 0), -EPROTO);
+	assert_int_equal(check_with(play, LC_KIND_COUNTERS, NULL, 0), -EPROTO);
+	assert_int_equal(check_with(play, LC_KIND_TAKER, NULL, 0), 0);
+	for (int i = 0; i < 3; i++) {
+		const struct note *note;
+
+		assert_int_equal(check_with(play, kinds[i], bytes, 0), -EPROTO);
+		DL_FOREACH(play->here->notes.notes, note)
+			if (note->id.kind == kinds[i])
+				break;
+		for (size_t len = 0; len < note->len; len++)
+			assert_int_equal(
+				check_with(play, kinds[i], memcpy(bytes, note->bytes, len), len),
+				-EPROTO);
+		memcpy(bytes, note->bytes, note->len);
+		assert_int_equal(check_with(play, kinds[i], bytes, note->len + 1), -EPROTO);
+		assert_int_equal(check_with(play, kinds[i], bytes, note->len), 0);
+	}
 }
 
 int main(void)

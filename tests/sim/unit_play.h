@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * unit_play.h - for tests of an engine that goes on in another process: a lock and some takers of
- * one host, which is then reloaded, or killed. The new engine gets a saved state, or a state made
- * of the records that a killed process leaves.
+ * one host, which is then reloaded, or killed. The new engine goes on from the records of the one
+ * before.
  */
 #ifndef SIM_UNIT_PLAY_H
 #define SIM_UNIT_PLAY_H
@@ -13,9 +13,6 @@
 #include <utlist.h>
 
 #define TAKERS_MAX 4
-#define RECORDS_MAX 32
-
-static bool by_records;
 
 /* A stage with a lock, and the takers of its first host that are claimed when it reloads. */
 struct play {
@@ -24,8 +21,6 @@ struct play {
 	struct taker takers[TAKERS_MAX];
 	struct taker other; /* on the other host */
 	int64_t lead_us;
-	struct lc_record records[RECORDS_MAX]; /* of the first host, sorted */
-	size_t record_count;
 };
 
 static inline enum ensemble_result act(struct play *play, struct ensemble_op op)
@@ -33,66 +28,13 @@ static inline enum ensemble_result act(struct play *play, struct ensemble_op op)
 	return stage_act(play->stage, 0, op, NULL);
 }
 
-/* The index of the record of that key, or where it would be. */
-static inline size_t place_of(const struct play *play, uint64_t key)
-{
-	size_t i = 0;
-
-	while (i < play->record_count && play->records[i].key < key)
-		i++;
-	return i;
-}
-
-static inline void record_changed(void *ctx, uint64_t key, const void *bytes, size_t len)
-{
-	struct play *play = ctx;
-	size_t i = place_of(play, key);
-	struct lc_record *record = &play->records[i];
-
-	if (i < play->record_count && record->key == key) {
-		free((void *)record->bytes);
-		memmove(record, record + 1, (--play->record_count - i) * sizeof(*record));
-	}
-	if (!bytes)
-		return;
-	assert_true(play->record_count < RECORDS_MAX);
-	memmove(record + 1, record, (play->record_count++ - i) * sizeof(*record));
-	*record = (struct lc_record){key, memcpy(malloc(len), bytes, len), len};
-}
-
-static inline void count_record(void *ctx, uint64_t key, const void *bytes, size_t len)
-{
-	struct play *play = ((void **)ctx)[0];
-	size_t i = place_of(play, key);
-
-	assert_true(i < play->record_count && play->records[i].key == key);
-	assert_int_equal(play->records[i].len, len);
-	assert_memory_equal(play->records[i].bytes, bytes, len);
-	++*(size_t *)((void **)ctx)[1];
-}
-
 /* Records all changes, as at the end of a turn. */
 static inline void record(struct play *play)
 {
-	size_t count = 0;
-	void *ctx[] = {play, &count};
+	const char *why;
+	unsigned kind;
 
-	assert_int_equal(lc_save_changes(play->here->lc, record_changed, play), 0);
-	assert_int_equal(lc_save_all(play->here->lc, count_record, ctx), 0);
-	assert_int_equal(count, play->record_count);
-}
-
-static inline void join(struct play *play, void **ret_state, size_t *ret_len)
-{
-	assert_int_equal(lc_join_state(play->records, play->record_count, ret_state, ret_len), 0);
-	assert_int_equal(lc_check_state(*ret_state, *ret_len), 0);
-}
-
-static inline void forget_records(struct play *play)
-{
-	for (size_t i = 0; i < play->record_count; i++)
-		free((void *)play->records[i].bytes);
-	play->record_count = 0;
+	assert_true(notes_record(&play->here->notes, play->here->lc, &kind, &why));
 }
 
 static inline struct play *open_play(uint64_t seed, int64_t lead_us)
@@ -123,7 +65,6 @@ static inline void close_play(struct play *play)
 	assert_true(lc_idle(play->here->lc));
 	record(play);
 	finish(play->stage);
-	forget_records(play);
 	free(play);
 }
 
@@ -183,22 +124,26 @@ static inline struct taker *take_there(struct play *play, enum lc_mode mode)
 	return &play->other;
 }
 
-static inline void save(struct play *play, void **ret_state, size_t *ret_len)
+/* Whether another engine could go on from what was recorded last. */
+static inline int check(struct play *play, const char *root)
 {
-	record(play);
-	if (by_records) {
-		join(play, ret_state, ret_len);
-		return;
-	}
-	assert_int_equal(lc_save(play->here->lc, ret_state, ret_len), 0);
-	assert_int_equal(lc_check_state(*ret_state, *ret_len), 0);
+	struct lc_config config = host_config(play->here, root);
+	struct carry carry = {.loads = true, .checks = true};
+	struct lc *lc = NULL;
+	int r;
+
+	config.session_timeout_us = TIMEOUT_US;
+	config.tick_time_us = 2 * SECOND;
+	r = lc_adopt(&config, NULL, &carry, &lc);
+	assert_null(lc);
+	return r;
 }
 
-/* Claims all takers but those in `lost_ones`, a bit for each. */
-static inline void adopt(struct play *play, void *state, size_t len, unsigned lost_ones)
+/* Goes on from what was recorded last. Claims all takers but those in `lost_ones`, a bit for
+ * each. */
+static inline void adopt(struct play *play, unsigned lost_ones)
 {
-	assert_int_equal(stage_adopt(play->here, state, len, play->lead_us), 0);
-	free(state);
+	assert_int_equal(stage_adopt(play->here, play->lead_us), 0);
 	for (unsigned i = 0; i < TAKERS_MAX; i++) {
 		struct taker *taker = &play->takers[i];
 
@@ -214,11 +159,8 @@ static inline void adopt(struct play *play, void *state, size_t len, unsigned lo
 
 static inline void reload(struct play *play)
 {
-	void *state;
-	size_t len;
-
-	save(play, &state, &len);
-	adopt(play, state, len, 0);
+	record(play);
+	adopt(play, 0);
 }
 
 /* Requests that are still under way never arrive. */

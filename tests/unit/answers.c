@@ -36,10 +36,15 @@ static void note_unopened(struct face *of, uint64_t fh)
 
 static int begin(void **state)
 {
+	struct store *store;
+
 	(void)state;
 	refused_count = 0;
 	face.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
-	return face.answers.fd < 0 || store_create(&face.stored.store) < 0;
+	if (face.answers.fd < 0 || store_create(&store) < 0)
+		return -1;
+	face.stored.store = store;
+	return 0;
 }
 
 static int end(void **state)

@@ -3,7 +3,7 @@
  * Numbers of all lengths, wherever they stand in a record, are read as they were written; records
  * that are cut off, or hold no number, are refused.
  */
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include "unit.h"
 

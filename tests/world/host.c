@@ -84,6 +84,7 @@ struct lc_config host_config(struct host *host, const char *root)
 		.random = random_bytes,
 		.report = report,
 		.ctx = host,
+		.book = &host->notes.book,
 	};
 }
 
@@ -233,6 +234,7 @@ void host_init(struct host *host, struct world *world, int index, struct rng rng
 	                      .rng = rng,
 	                      .turn_at_us = INT64_MAX};
 	snprintf(host->name, sizeof(host->name), "m%d", index);
+	notes_begin(&host->notes);
 	wire_up(host);
 }
 
@@ -247,12 +249,21 @@ static int started(struct host *host, int r)
 
 int host_start(struct host *host, const struct lc_config *config)
 {
+	notes_finish(&host->notes); /* of the engine before */
+	notes_begin(&host->notes);
 	return started(host, lc_create(config, &host->wire.ensemble, &host->lc));
 }
 
-int host_adopt(struct host *host, const struct lc_config *config, const void *state, size_t len)
+int host_adopt(struct host *host, const struct lc_config *config)
 {
-	return started(host, lc_adopt(config, &host->wire.ensemble, state, len, &host->lc));
+	struct carry carry = {.loads = true};
+	int r;
+
+	notes_discard(&host->notes);
+	host->notes.book.as_recorded = true;
+	r = started(host, lc_adopt(config, &host->wire.ensemble, &carry, &host->lc));
+	host->notes.book.as_recorded = false;
+	return r;
 }
 
 void host_stop(struct host *host, bool farewell)
@@ -272,4 +283,5 @@ void host_finish(struct host *host)
 	host->lc = NULL;
 	host->turn_serial++;
 	wire_finish(&host->wire);
+	notes_finish(&host->notes);
 }

@@ -8,6 +8,7 @@
 #define WORLD_HOST_H
 
 #include "lockcore.h"
+#include "notes.h"
 #include "wire.h"
 #include "world.h"
 
@@ -33,8 +34,9 @@ struct host {
 	struct world *world;
 	struct agenda *agenda; /* the world's */
 	int index;
-	char name[8];  /* m0, m1, ... */
-	struct lc *lc; /* NULL: not started yet, or stopped */
+	char name[8];       /* m0, m1, ... */
+	struct lc *lc;      /* NULL: not started yet, or stopped */
+	struct notes notes; /* the engine's records */
 	struct wire wire;
 	struct rng rng;
 	bool jitter; /* the loop wakes up after random delays */
@@ -53,8 +55,8 @@ void host_init(struct host *host, struct world *world, int index, struct rng rng
 struct lc_config host_config(struct host *host, const char *root);
 /* As lc_create(). */
 int host_start(struct host *host, const struct lc_config *config);
-/* As lc_adopt(), after host_stop(): the engine goes on from the saved state. */
-int host_adopt(struct host *host, const struct lc_config *config, const void *state, size_t len);
+/* As lc_adopt(), after host_stop(): the engine goes on from the records of the last commit. */
+int host_adopt(struct host *host, const struct lc_config *config);
 /* Ends the engine as SIGKILL does; with farewell, as umount does. It can be started again. */
 void host_stop(struct host *host, bool farewell);
 void host_finish(struct host *host);

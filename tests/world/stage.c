@@ -99,12 +99,12 @@ int stage_start(struct host *host, const char *root, int64_t loss_lead_us)
 	return host_start(host, &config);
 }
 
-int stage_adopt(struct host *host, const void *state, size_t len, int64_t loss_lead_us)
+int stage_adopt(struct host *host, int64_t loss_lead_us)
 {
 	struct lc_config config = configure(host, ROOT, loss_lead_us);
 
 	stage_stop(host, false);
-	return host_adopt(host, &config, state, len);
+	return host_adopt(host, &config);
 }
 
 void stage_stop(struct host *host, bool farewell)

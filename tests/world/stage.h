@@ -94,7 +94,7 @@ struct host *stage_host(struct stage *stage, uint64_t seed);
 int stage_start(struct host *host, const char *root, int64_t loss_lead_us);
 /* As lc_adopt(). The former engine vanishes without a word, with its questions. Its takers go on if
  * they are claimed afterwards. */
-int stage_adopt(struct host *host, const void *state, size_t len, int64_t loss_lead_us);
+int stage_adopt(struct host *host, int64_t loss_lead_us);
 void stage_claim(struct taker *taker);
 /* The host's takers and questions are not answered any more. */
 void stage_stop(struct host *host, bool farewell);

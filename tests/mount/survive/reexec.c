@@ -10,6 +10,7 @@
 #include "host/clock.h"
 #include "port/ensemble_zookeeper.h"
 #include "lockcore.h"
+#include "store/store.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -106,6 +106,8 @@ static void run_until(struct lc *lc, struct lc_taker *taker,
 }
 
 /* The sockets that the program before has left open. */
+static struct book book;
+
 static int count_sockets(void)
 {
 	DIR *fds = opendir("/proc/self/fd");
@@ -124,48 +126,47 @@ static int count_sockets(void)
 	return count;
 }
 
-/* The taker's id, then the engine's state. */
 static void go_on_in_another(struct lc *lc, struct lc_taker *taker, const char *servers, int times)
 {
-	char fd_text[16], times_text[16];
-	uint64_t id = lc_taker_id(taker);
-	int fd = memfd_create("state", 0);
-	void *state;
-	size_t len;
+	char fd_text[16], times_text[16], id_text[32];
 
-	require(lc_save(lc, &state, &len) == 0, "lc_save");
-	require(fd >= 0 && write(fd, &id, sizeof(id)) == sizeof(id) &&
-	                write(fd, state, len) == (ssize_t)len,
-	        "the state cannot be written");
-	snprintf(fd_text, sizeof(fd_text), "%d", fd);
+	lc_record(lc);
+	book_write(&book);
+	require(!book.carry.lacks && store_commit(book.store) == 0, "the records");
+	snprintf(fd_text, sizeof(fd_text), "%d", store_fd(book.store));
 	snprintf(times_text, sizeof(times_text), "%d", times - 1);
+	snprintf(id_text, sizeof(id_text), "%" PRIu64, lc_taker_id(taker));
+	require(fcntl(store_fd(book.store), F_SETFD, 0) == 0, "fcntl");
 	require(raise(SIGSTOP) == 0, "raise");
-	execl("/proc/self/exe", "reexec", servers, times_text, fd_text, (char *)NULL);
+	execl("/proc/self/exe", "reexec", servers, times_text, fd_text, id_text, (char *)NULL);
 	require(false, "execl");
 }
 
-static struct lc_taker *adopt(const struct lc_config *config, struct ensemble *ensemble, int fd,
-                              struct lc **ret_lc)
+static struct lc_taker *adopt(const struct lc_config *config, struct ensemble *ensemble,
+                              const char *id, struct lc **ret_lc)
 {
+	struct carry carry = {.loads = true};
 	struct lc_taker *taker;
-	struct stat status;
-	char *all;
-	uint64_t id;
 
-	require(fstat(fd, &status) == 0 && status.st_size > (off_t)sizeof(id), "no state");
-	all = malloc((size_t)status.st_size);
-	require(all && pread(fd, all, (size_t)status.st_size, 0) == status.st_size, "the state");
-	memcpy(&id, all, sizeof(id));
-	require(lc_adopt(config, ensemble, all + sizeof(id), (size_t)status.st_size - sizeof(id),
-	                 ret_lc) == 0,
-	        "lc_adopt");
-	free(all);
-	close(fd);
-	taker = lc_claim(*ret_lc, id, taken, lost, NULL);
+	require(lc_adopt(config, ensemble, &carry, ret_lc) == 0, "lc_adopt");
+	taker = lc_claim(*ret_lc, strtoull(id, NULL, 10), taken, lost, NULL);
 	require(taker, "lc_claim");
 	lc_claimed(*ret_lc);
 	is_told = true;
 	return taker;
+}
+
+static void begin_book(const char *fd)
+{
+	struct store *store;
+	const char *why;
+
+	if (fd)
+		require(store_open(atoi(fd), &store, &why) == 0, "store_open");
+	else
+		require(store_create(&store) == 0, "store_create");
+	book.memory = &store_memory;
+	book.store = store;
 }
 
 int main(int argc, char *argv[])
@@ -181,6 +182,7 @@ int main(int argc, char *argv[])
 		.wall_ms = wall_ms,
 		.random = random_bytes,
 		.report = report,
+		.book = &book,
 	};
 	struct lc_request request = {
 		.lock = "build", .wait_us = LC_FOREVER, .pid = getpid(), .command = "reexec"};
@@ -193,8 +195,9 @@ int main(int argc, char *argv[])
 	times = atoi(argv[2]);
 	require(count_sockets() == 0, "a socket was handed on");
 	require(ensemble_zookeeper_create(argv[1], NULL, clock_us, NULL, &ensemble) == 0, "port");
-	if (argc > 3) {
-		taker = adopt(&config, ensemble, atoi(argv[3]), &lc);
+	begin_book(argc > 4 ? argv[3] : NULL);
+	if (argc > 4) {
+		taker = adopt(&config, ensemble, argv[4], &lc);
 	} else {
 		require(lc_create(&config, ensemble, &lc) == 0, "lc_create");
 		require(lc_take(lc, &request, taken, lost, NULL, &taker) == 0, "lc_take");

@@ -4,7 +4,7 @@
  * its lowest bit. Then it is written with 7 bits in a byte, the lowest first; the highest bit of a
  * byte says that another byte follows. Texts and bytes have their length before them.
  */
-#include "store/carry.h"
+#include "pure/carry.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -15,11 +15,25 @@
 #define NO_TEXT (-1)
 /* For 64 bits, 7 in a byte. */
 #define NUMBER_BYTES 10
+/* Of the clock: later is never, which is a short number. */
+#define TIME_MAX (INT64_MAX / 4)
+#define NEVER (-1)
 
 void carry_lack(struct carry *carry, const char *why)
 {
+	if (carry->loads && carry->refuse)
+		carry->refuse(why);
 	if (!carry->lacks)
 		carry->lacks = why;
+}
+
+void carry_refuse(struct carry *carry, const char *why)
+{
+	if (carry->refuse)
+		carry->refuse(why);
+	if (!carry->bad)
+		carry->bad = why;
+	carry->at = carry->len;
 }
 
 /* ---- writing ---- */
@@ -76,10 +90,10 @@ bool carry_has(const struct carry *carry, unsigned version)
 	return !carry->loads || carry->version >= version;
 }
 
-void carry_read_all(const struct carry *carry)
+void carry_read_all(struct carry *carry)
 {
 	if (carry->loads && carry->at != carry->len && !carry->more)
-		carry->refuse("the state is too long");
+		carry_refuse(carry, "the state is too long");
 }
 
 void carry_end(struct carry *carry)
@@ -90,19 +104,21 @@ void carry_end(struct carry *carry)
 	*carry = (struct carry){0};
 }
 
-static const unsigned char *get_bytes(struct carry *carry, size_t len)
+static const unsigned char *get_bytes(struct carry *carry, size_t *len)
 {
 	const unsigned char *bytes = carry->data + carry->at;
 
-	if (len > carry->len - carry->at)
-		carry->refuse("the state is too short");
-	carry->at += len;
+	if (*len > carry->len - carry->at) {
+		carry_refuse(carry, "the state is too short");
+		*len = 0;
+	}
+	carry->at += *len;
 	return bytes;
 }
 
 /* ---- both ---- */
 
-static void put_number(struct carry *carry, int64_t number)
+static void write_number(struct carry *carry, int64_t number)
 {
 	uint64_t left = (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0);
 	unsigned char *at;
@@ -151,15 +167,22 @@ static int64_t get_number(struct carry *carry)
 	size_t left = carry->len - carry->at, most = left < NUMBER_BYTES ? left : NUMBER_BYTES;
 	uint64_t number = 0;
 	bool ends = false;
-	size_t i = left < sizeof(number) ? 0 : get_eight(at, &number, &ends);
+	size_t i;
 
+	if (left > 0 && *at < 0x80) { /* most are small */
+		carry->at++;
+		return with_sign(*at);
+	}
+	i = left < sizeof(number) ? 0 : get_eight(at, &number, &ends);
 	for (; !ends && i < most; i++) {
 		number |= (uint64_t)(at[i] & 0x7f) << 7 * i;
 		ends = at[i] < 0x80;
 	}
-	if (!ends)
-		carry->refuse(left > most ? "the state has an invalid number"
-		                          : "the state is too short");
+	if (!ends) {
+		carry_refuse(carry, left > most ? "the state has an invalid number"
+		                                : "the state is too short");
+		return 0;
+	}
 	carry->at += i;
 	return with_sign(number);
 }
@@ -167,13 +190,20 @@ static int64_t get_number(struct carry *carry)
 int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t most)
 {
 	if (!carry->loads) {
-		put_number(carry, number);
+		write_number(carry, number);
 		return number;
 	}
 	number = get_number(carry);
-	if (number < least || number > most)
-		carry->refuse("the state has a number out of range");
-	return number;
+	if (number >= least && number <= most && !carry->bad)
+		return number;
+	carry_refuse(carry, "the state has a number out of range");
+	return least > 0 ? least : 0;
+}
+
+int64_t carry_time(struct carry *carry, int64_t us)
+{
+	us = carry_number(carry, us > TIME_MAX ? NEVER : us, NEVER, TIME_MAX);
+	return us == NEVER ? INT64_MAX : us;
 }
 
 size_t carry_count(struct carry *carry, size_t count)
@@ -185,7 +215,7 @@ const void *carry_bytes(struct carry *carry, const void *bytes, size_t *len)
 {
 	*len = (size_t)carry_number(carry, (int64_t)*len, 0, INT64_MAX);
 	if (carry->loads)
-		return get_bytes(carry, *len);
+		return get_bytes(carry, len);
 	append_bytes(carry, bytes, *len);
 	return bytes;
 }
@@ -197,19 +227,21 @@ static bool is_text(const char *text, size_t size)
 
 const char *carry_text(struct carry *carry, const char *text)
 {
-	int64_t size =
+	int64_t number =
 		carry_number(carry, text ? (int64_t)strlen(text) + 1 : NO_TEXT, NO_TEXT, INT64_MAX);
+	size_t size = (size_t)number;
 
-	if (size == NO_TEXT)
+	if (number == NO_TEXT)
 		return NULL;
 	if (!carry->loads) {
-		append_bytes(carry, text, (size_t)size);
+		append_bytes(carry, text, size);
 		return text;
 	}
-	text = (const char *)get_bytes(carry, (size_t)size);
-	if (!is_text(text, (size_t)size))
-		carry->refuse("the state has an invalid text");
-	return text;
+	text = (const char *)get_bytes(carry, &size);
+	if (is_text(text, size))
+		return text;
+	carry_refuse(carry, "the state has an invalid text");
+	return "";
 }
 
 void carry_copy(struct carry *carry, char *text, size_t size)
@@ -218,8 +250,10 @@ void carry_copy(struct carry *carry, char *text, size_t size)
 
 	if (!carry->loads)
 		return;
-	if (!read || strlen(read) >= size)
-		carry->refuse("the state has a text that is too long");
+	if (!read || strlen(read) >= size) {
+		carry_refuse(carry, "the state has a text that is too long");
+		read = "";
+	}
 	strcpy(text, read);
 }
 
@@ -250,7 +284,7 @@ int carry_lasting_fd(struct carry *carry, int fd)
 	if (carry->checks)
 		return -1;
 	if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-		carry->refuse("the state has a descriptor that is not open");
+		carry_refuse(carry, "the state has a descriptor that is not open");
 	return fd;
 }
 

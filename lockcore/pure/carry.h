@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * carry.h - records that a daemon leaves to its successor: numbers, texts and descriptors, one
- * behind the other. Each kind of object has one function, X_carry(), that names the parts of a
- * record in their order. The same function writes and reads:
+ * carry.h - the fields of a record (book.h): numbers, texts and descriptors, one behind the other.
+ * Each kind of object has one function, X_carry(), that names the fields of its record in their
+ * order. The same function writes and reads:
  *
  *   CARRY_PID(carry, thing->pid)    writes it; or reads it, and checks that it can be a pid
  *
  * Nothing that is read is believed without a check, and no list is longer than the rest of the
- * record. If something does not fit, carry->refuse() is called, which does not return.
+ * record. If something does not fit, the record is refused: see carry_refuse().
  */
-#ifndef FS_CARRY_H
-#define FS_CARRY_H
+#ifndef LOCKCORE_CARRY_H
+#define LOCKCORE_CARRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,10 @@ struct carry {
 	 * each record than this version knows. */
 	unsigned version;
 	bool more;
-	/* The record that is read is not good, and why. */
+	/* The record that is read is not good, and why. NULL: see carry_refuse(). */
 	void (*refuse)(const char *why) __attribute__((noreturn));
+	const char *bad;   /* reading, without `refuse`: why the first bad record is not good */
+	unsigned kind;     /* of the record */
 	const char *lacks; /* why it cannot be written; or NULL */
 	unsigned char *data;
 	size_t len, at; /* the length of the record; reading: how far it was read */
@@ -43,13 +45,17 @@ void carry_read(struct carry *carry, const void *bytes, size_t len);
  * there to be read. */
 bool carry_has(const struct carry *carry, unsigned version);
 /* The whole record was read: refuses if something is left that this version should know. */
-void carry_read_all(const struct carry *carry);
+void carry_read_all(struct carry *carry);
 /* Whether an exec passes on the gathered descriptors. */
 void carry_pass(const struct carry *carry, bool pass);
 /* Frees what was written. */
 void carry_end(struct carry *carry);
 
-/* The record lacks something, and is of no use. */
+/* The record that is read is not good. Does not return if there is a carry->refuse(). Otherwise
+ * carry->bad says why, and each field that follows is 0 (or its least), or "". */
+void carry_refuse(struct carry *carry, const char *why);
+/* The record lacks something, and is of no use; or, reading, there is no memory for its object. As
+ * carry_refuse(), but carry->lacks says why. */
 void carry_lack(struct carry *carry, const char *why);
 
 /* All of these return the value that is written, or that was read. */
@@ -64,6 +70,9 @@ const void *carry_bytes(struct carry *carry, const void *bytes, size_t *len);
 int carry_fd(struct carry *carry, int fd);
 /* A descriptor that outlives a crash: keeper.h says which do. */
 int carry_lasting_fd(struct carry *carry, int fd);
+/* A moment, from 0 on: of this machine's clock, or INT64_MAX for never. */
+int64_t carry_time(struct carry *carry, int64_t us);
+#define CARRY_TIME(carry, x) ((x) = carry_time(carry, x))
 #define CARRY_RANGE(carry, x, least, most) \
 	((x) = (__typeof__(x))carry_number(carry, (int64_t)(x), least, most))
 #define CARRY_64(carry, x) CARRY_RANGE(carry, x, INT64_MIN, INT64_MAX)

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * taker_record.c - see taker_record.h. Takers of one lock are read in the order of their entries:
+ * so the one that another is to replace comes first.
+ */
+#include "lock/taker_record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLAG_SHARED 1
+#define FLAG_IMMEDIATE 2
+#define FLAG_DUE 4     /* its state is to be told */
+#define FLAG_GONE 8    /* its entry is said to be gone */
+#define FLAG_UNSEEN 16 /* got the lock by hand-off, its entry was not seen since */
+#define FLAG_TOLD_SINCE 32
+#define FLAG_DIRTY 64 /* its data is to be written */
+#define FLAGS_ALL 127
+
+/* Of a taker: what is recorded otherwise than it is, or is elsewhere. */
+struct parts {
+	const char *lock; /* its path below the root */
+	const char *reason;
+	enum taker_state state;
+	enum taker_wait wait;
+	enum taker_loss loss;
+	enum entry_state entry;
+	unsigned flags;
+	uint64_t replaces;            /* 0: nobody */
+	int64_t limit_us, recheck_us; /* LC_FOREVER: not set */
+	int64_t held_since_ms;
+	uint64_t charged;
+	uid_t watches_uid; /* who pays for the watches of its lock */
+};
+
+/* ---- the fields ---- */
+
+static void carry_fields(struct carry *carry, struct lc_taker *taker, struct parts *parts)
+{
+	struct entry *entry = &taker->entry;
+
+	parts->lock = carry_text(carry, parts->lock);
+	parts->reason = carry_text(carry, parts->reason);
+	carry_copy(carry, entry->name, sizeof(entry->name));
+	CARRY_64(carry, entry->id.number);
+	CARRY_ENUM(carry, parts->state, TAKER_LEFT);
+	CARRY_ENUM(carry, parts->wait, WAIT_MISSING);
+	CARRY_ENUM(carry, parts->loss, LOSS_GIVEN_UP);
+	CARRY_ENUM(carry, parts->entry, ENTRY_DELETING);
+	CARRY_RANGE(carry, parts->flags, 0, FLAGS_ALL);
+	CARRY_64(carry, parts->replaces);
+	CARRY_RANGE(carry, taker->error, -4095, 0);
+	CARRY_64(carry, taker->meant);
+	CARRY_TIME(carry, taker->asked_us);
+	CARRY_TIME(carry, taker->wait_until_us);
+	CARRY_TIME(carry, taker->hold_until_us);
+	CARRY_TIME(carry, parts->limit_us);
+	CARRY_TIME(carry, parts->recheck_us);
+	CARRY_RANGE(carry, parts->held_since_ms, -1, LC_FOREVER / 4);
+	CARRY_RANGE(carry, parts->charged, 0, LC_PATH_MAX + LC_NAME_MAX);
+	CARRY_U32(carry, parts->watches_uid);
+	CARRY_64(carry, entry->czxid);
+	CARRY_INT(carry, entry->version);
+	CARRY_INT(carry, entry->pid);
+	CARRY_U32(carry, entry->uid);
+	carry_copy(carry, entry->command, sizeof(entry->command));
+}
+
+/* ---- writing ---- */
+
+static const char *name_below_root(const struct lock *lock)
+{
+	const char *below = lock->path + strlen(lock->lc->root);
+
+	return below + (*below == '/');
+}
+
+/* Requests under way may have been done, or not. */
+static enum entry_state without_answers(enum entry_state state)
+{
+	switch (state) {
+	case ENTRY_ABSENT:
+		return ENTRY_ABSENT;
+	case ENTRY_CREATING:
+	case ENTRY_UNKNOWN:
+		return ENTRY_UNKNOWN;
+	case ENTRY_PRESENT:
+	case ENTRY_DELETING:
+		break;
+	}
+	return ENTRY_PRESENT;
+}
+
+static unsigned flags_of(const struct lc_taker *taker)
+{
+	const struct entry *entry = &taker->entry;
+	bool dirty = entry->data_dirty || entry->data_pending;
+
+	return (entry->mode == LC_SHARED ? FLAG_SHARED : 0) |
+	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
+	       (entry->gone ? FLAG_GONE : 0) | (entry->lock->unseen == entry ? FLAG_UNSEEN : 0) |
+	       (entry->told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
+}
+
+/* It waits, as after taker_lose(). */
+static void take_grant_back(const struct lc_taker *taker, struct parts *parts)
+{
+	parts->state = TAKER_WAITING;
+	parts->flags &= ~(unsigned)(FLAG_DUE | FLAG_UNSEEN);
+	parts->held_since_ms = -1;
+	parts->limit_us = taker->wait_until_us;
+	parts->recheck_us = LC_FOREVER;
+}
+
+void taker_write(struct carry *carry, struct lc_taker *taker)
+{
+	struct entry *entry = &taker->entry;
+	struct parts parts = {
+		.lock = name_below_root(entry->lock),
+		.reason = entry->reason,
+		.state = taker->state,
+		.wait = taker->wait,
+		.loss = taker->loss,
+		.entry = without_answers(entry->state),
+		.flags = flags_of(taker),
+		.limit_us = taker->limit.armed ? taker->limit.at_us : LC_FOREVER,
+		.recheck_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER,
+		.held_since_ms = entry->held_since_ms,
+		.charged = taker->charge.bytes,
+		.watches_uid = entry->lock->charge.uid,
+	};
+
+	if (taker->state == TAKER_HELD && !taker->told_taken)
+		take_grant_back(taker, &parts);
+	/* It means nothing any more to a taker that holds. */
+	if (taker->replaces && parts.state == TAKER_WAITING)
+		parts.replaces = taker->replaces->entry.id.number;
+	carry_fields(carry, taker, &parts);
+}
+
+/* ---- whether it can be: what the engine asserts of its takers ---- */
+
+/* A path of names: nothing that leads elsewhere. */
+static bool is_path(const char *path)
+{
+	for (const char *name = path;; name = strchr(name, '/') + 1) {
+		size_t len = strcspn(name, "/");
+
+		if (len == 0 || strncmp(name, ".", len) == 0 || strncmp(name, "..", len) == 0)
+			return false;
+		if (name[len] == '\0')
+			return true;
+	}
+}
+
+static bool has_good_lock(const struct lc *lc, const struct parts *parts)
+{
+	return parts->lock && (parts->lock[0] == '\0' || is_path(parts->lock)) &&
+	       strlen(lc->root) + 1 + strlen(parts->lock) <= LC_PATH_MAX;
+}
+
+/* The name says the entry's number, if the node is known. False: it is not a name of this session
+ * and this taker. */
+static bool read_name(const struct lc *lc, struct entry *entry, const struct parts *parts)
+{
+	char whole[NAME_MAX_WHOLE + 10];
+	struct entry_name name;
+
+	if (parts->entry == ENTRY_ABSENT)
+		return entry->name[0] == '\0';
+	strcpy(stpcpy(whole, entry->name), parts->entry == ENTRY_PRESENT ? "" : "0000000000");
+	if (strlen(whole) >= NAME_MAX_WHOLE || strchr(whole, '/') || !name_parse(whole, &name))
+		return false;
+	if (parts->entry == ENTRY_PRESENT)
+		entry->number = name.number;
+	return lc->session->id != 0 && name.of_mount && name.session_half == lc->session->half &&
+	       name.taker_half == entry->id.number &&
+	       (name.mode == LC_SHARED) == ((parts->flags & FLAG_SHARED) != 0);
+}
+
+static bool has_good_wait(const struct parts *parts)
+{
+	return parts->wait == WAIT_QUEUED ||
+	       (parts->state == TAKER_WAITING && parts->entry == ENTRY_ABSENT);
+}
+
+static bool has_good_flags(const struct lock *lock, const struct parts *parts)
+{
+	bool shared = parts->flags & FLAG_SHARED;
+
+	if (parts->flags & FLAG_GONE && parts->entry != ENTRY_PRESENT)
+		return false;
+	return !(parts->flags & FLAG_UNSEEN) ||
+	       (parts->state == TAKER_HELD && !shared && !lock->unseen);
+}
+
+static bool has_good_state(const struct lc *lc, const struct lc_taker *taker,
+                           const struct parts *parts)
+{
+	bool due = parts->flags & FLAG_DUE;
+
+	if (parts->state != TAKER_HELD && parts->held_since_ms != -1)
+		return false;
+	switch (parts->state) {
+	case TAKER_WAITING:
+		return !due;
+	case TAKER_HELD:
+		return !due && !(parts->flags & FLAG_GONE) && parts->entry == ENTRY_PRESENT &&
+		       lc->session->lease.deadline_us != INT64_MIN;
+	case TAKER_LOST:
+		return true;
+	case TAKER_FAILED:
+		return taker->error < 0;
+	case TAKER_LEFT:
+		return !due && parts->entry != ENTRY_ABSENT;
+	}
+	return false;
+}
+
+/* But for its lock. */
+static bool may_be(struct lc *lc, struct lc_taker *taker, const struct parts *parts)
+{
+	struct entry *entry = &taker->entry;
+
+	return entry->id.number != 0 && !entry_find(lc, entry->id.number) &&
+	       (parts->entry == ENTRY_ABSENT || parts->entry == ENTRY_UNKNOWN ||
+	        parts->entry == ENTRY_PRESENT) &&
+	       has_good_lock(lc, parts) && read_name(lc, entry, parts) && has_good_wait(parts) &&
+	       has_good_state(lc, taker, parts) && taker->asked_us <= lc_lately(lc) &&
+	       (!parts->reason || strlen(parts->reason) <= LC_REASON_MAX);
+}
+
+/* The one whose place it is to take. False: it has no such place to take. */
+static bool find_replaced(struct lc *lc, const struct lock *lock, const struct parts *parts,
+                          struct lc_taker **ret_old)
+{
+	struct entry *entry = entry_find(lc, parts->replaces);
+	struct lc_taker *old = entry ? taker_of(entry) : NULL;
+
+	*ret_old = old;
+	if (parts->replaces == 0)
+		return true;
+	return old && parts->state == TAKER_WAITING && !(parts->flags & FLAG_SHARED) &&
+	       old->entry.lock == lock && old->entry.mode == LC_SHARED &&
+	       old->state == TAKER_HELD && !old->replaced_by;
+}
+
+/* ---- reading ---- */
+
+static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
+                   const struct parts *parts)
+{
+	struct entry *entry = &taker->entry;
+
+	taker->state = parts->state;
+	taker->wait = parts->wait;
+	taker->loss = parts->loss;
+	taker->immediate = parts->flags & FLAG_IMMEDIATE;
+	entry->state = parts->entry;
+	entry->mode = parts->flags & FLAG_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+	entry->gone = parts->flags & FLAG_GONE;
+	entry->told_since = parts->flags & FLAG_TOLD_SINCE;
+	entry->data_dirty = parts->flags & FLAG_DIRTY;
+	entry->held_since_ms = parts->held_since_ms;
+	entry->reason = parts->reason ? strdup(parts->reason) : NULL;
+	if ((parts->reason && !entry->reason) || entry_resume(lc, entry, lock) < 0) {
+		free(entry->reason);
+		return false;
+	}
+	if (parts->flags & FLAG_UNSEEN)
+		lock->unseen = entry;
+	quota_charge_entry(lc, &taker->charge, entry->uid, parts->charged);
+	taker_resume(taker, parts->flags & FLAG_DUE);
+	if (parts->limit_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->limit, parts->limit_us);
+	if (parts->recheck_us != LC_FOREVER)
+		timer_set(&lc->timers, &taker->recheck, parts->recheck_us);
+	return true;
+}
+
+static bool resume_at(struct carry *carry, struct lc_taker *taker, struct lock *lock,
+                      const struct parts *parts)
+{
+	struct lc *lc = lock->lc;
+	struct lc_taker *old;
+
+	if (!has_good_flags(lock, parts) || !find_replaced(lc, lock, parts, &old)) {
+		carry_refuse(carry, "the state has an impossible taker");
+		return false;
+	}
+	if (!resume(lc, taker, lock, parts)) {
+		carry_lack(carry, strerror(ENOMEM));
+		return false;
+	}
+	if (old)
+		taker_replace(taker, old);
+	return true;
+}
+
+bool taker_read(struct carry *carry, struct lc *lc, struct lc_taker *taker)
+{
+	struct parts parts = {0};
+	struct lock *lock;
+
+	carry_fields(carry, taker, &parts);
+	if (!carry->bad && !may_be(lc, taker, &parts))
+		carry_refuse(carry, "the state has an impossible taker");
+	if (carry->bad)
+		return false;
+	if (lock_get(lc, parts.lock, parts.watches_uid, &lock) < 0) {
+		carry_lack(carry, strerror(ENOMEM));
+		return false;
+	}
+	if (resume_at(carry, taker, lock, &parts))
+		return true;
+	lock_unuse(lock);
+	return false;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * taker_record.h - what is recorded of a taker and its entry, and how another process makes them
+ * from that: as when a connection was lost. A grant that the face was not told of did not happen.
+ */
+#ifndef LOCKCORE_TAKER_RECORD_H
+#define LOCKCORE_TAKER_RECORD_H
+
+#include "lock/taker.h"
+
+void taker_write(struct carry *carry, struct lc_taker *taker);
+/* Into a blank taker. False: it cannot be, which carry->bad says, or there is no memory; it is
+ * still the caller's. The caller sets its callbacks. */
+bool taker_read(struct carry *carry, struct lc *lc, struct lc_taker *taker);
+
+#endif

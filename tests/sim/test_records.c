@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The records from which an engine goes on: each field may be what no engine has written.
+ */
+#include "unit.h"
+
+#include "forged.h"
+#include "notes.h"
+#include "pure/name.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HALF INT64_C(0x0123456789abcdef)
+#define NOW INT64_C(5000000000)
+
+static char said[256];
+
+static int64_t clock_us(void *ctx)
+{
+	(void)ctx;
+	return NOW;
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	(void)ctx;
+	memset(ret_bytes, 5, len);
+}
+
+static void report(void *ctx, enum lc_level level, const char *text)
+{
+	(void)ctx;
+	(void)level;
+	snprintf(said, sizeof(said), "%s", text);
+}
+
+static struct forged_session a_session(void)
+{
+	return (struct forged_session){
+		.root = "/locks",
+		.id = 77,
+		.half = HALF,
+		.password = "0123456789abcde",
+		.password_len = 16,
+		.granted_us = 15000000,
+		.was_ready = 1,
+		.tick_us = 2000000,
+		.timeout_us = 15000000,
+		.deadline_us = NOW + 14000000,
+		.sent_us = {NOW - 1, NOW - 2, NOW - 3},
+		.answered_us = NOW,
+		.void_us = INT64_MIN,
+		.doubt_us = LC_FOREVER,
+		.steps = 3,
+	};
+}
+
+static const char *name_of(uint64_t id, int64_t entry, enum lc_mode mode)
+{
+	static char names[8][NAME_PREFIX_MAX + 10];
+	static unsigned next;
+	char *name = names[next++ % 8];
+
+	name_format(name, (uint64_t)HALF, id, "web1", 42, mode);
+	if (entry == FORGED_PRESENT)
+		strcat(name, "0000000007");
+	return entry == FORGED_ABSENT ? "" : name;
+}
+
+/* Its entry is exclusive. */
+static struct forged_taker a_taker(int64_t id, int64_t state, int64_t entry)
+{
+	return (struct forged_taker){
+		.lock = "team/build",
+		.reason = "why not",
+		.name = name_of((uint64_t)id, entry, LC_EXCLUSIVE),
+		.id = id,
+		.state = state,
+		.entry = entry,
+		.asked_us = NOW - 5,
+		.wait_until_us = LC_FOREVER,
+		.hold_until_us = LC_FOREVER,
+		.limit_us = LC_FOREVER,
+		.recheck_us = LC_FOREVER,
+		.held_since_ms = -1,
+		.pid = 42,
+		.command = "prog",
+	};
+}
+
+static int check_notes(struct notes *notes)
+{
+	struct lc_config config = {
+		.root = "/locks",
+		.host = "web1",
+		.session_timeout_us = 15000000,
+		.tick_time_us = 2000000,
+		.clock_us = clock_us,
+		.wall_ms = clock_us,
+		.random = random_bytes,
+		.report = report,
+		.book = &notes->book,
+	};
+	struct carry carry = {.loads = true, .checks = true};
+	struct lc *lc = NULL;
+	int r;
+
+	said[0] = '\0';
+	r = lc_adopt(&config, NULL, &carry, &lc);
+	assert_null(lc);
+	assert_true((r == 0) == (carry.bad == NULL));
+	return r;
+}
+
+static void begin_notes(struct notes *notes, struct forged_session session)
+{
+	struct carry carry = {0};
+
+	notes_begin(notes);
+	forge_session(&carry, &session);
+	notes_put(notes, LC_KIND_SESSION, 1, &carry);
+	forge_counters(&carry);
+	notes_put(notes, LC_KIND_COUNTERS, 1, &carry);
+}
+
+static int check(const struct forged_session *session, const struct forged_taker *takers,
+                 size_t count)
+{
+	struct notes notes;
+	int r;
+
+	begin_notes(&notes, *session);
+	for (size_t i = 0; i < count; i++) {
+		struct forged_taker taker = takers[i];
+		struct carry carry = {0};
+
+		forge_taker(&carry, &taker);
+		notes_put(&notes, LC_KIND_TAKER, i + 1, &carry);
+	}
+	r = check_notes(&notes);
+	notes_finish(&notes);
+	return r;
+}
+
+static int check_takers(const struct forged_taker *takers, size_t count)
+{
+	struct forged_session session = a_session();
+
+	return check(&session, takers, count);
+}
+
+/* Each changes one thing of a good session or taker. */
+#define SESSION(change)                                                           \
+	do {                                                                      \
+		struct forged_session session = a_session();                      \
+                                                                                  \
+		change;                                                           \
+		expect(check(&session, NULL, 0) == -EPROTO, "session: " #change); \
+	} while (0)
+#define TAKER(in_state, entry_is, change)                                                  \
+	do {                                                                               \
+		struct forged_session session = a_session();                               \
+		struct forged_taker taker = a_taker(5, FORGED_##in_state, entry_is);       \
+                                                                                           \
+		expect(check(&session, &taker, 1) == 0, #in_state ": " #change " before"); \
+		change;                                                                    \
+		expect(check(&session, &taker, 1) == -EPROTO, #in_state ": " #change);     \
+	} while (0)
+
+static void bad_sessions(void **unused)
+{
+	struct forged_session good = a_session();
+
+	(void)unused;
+	assert_int_equal(check(&good, NULL, 0), 0);
+	SESSION(session.root = "/elsewhere");
+	SESSION(session.root = "/locks/");
+	SESSION(session.root = NULL);
+	SESSION(session.draining = 2);
+	SESSION(session.password_len = 15);
+	SESSION(session.away_us = NOW + 1);
+	SESSION(session.away_us = -1);
+	SESSION(session.granted_us = -1);
+	SESSION(session.granted_us = INT64_MAX);
+	SESSION(session.node_version = INT64_MAX);
+	SESSION(session.was_ready = -1);
+	SESSION(session.home_root = 3);
+	SESSION(session.home_czxid = -1);
+	SESSION(session.tick_us = 0);
+	SESSION(session.tick_us = INT64_MAX);
+	SESSION(session.timeout_us = -1);
+	SESSION(session.timeout_us = INT64_MAX);
+	SESSION(session.timeout_us = 0); /* and a deadline */
+	SESSION(session.steps = 4);
+	SESSION(session.steps = -1);
+	SESSION(session.sent_us[1] = NOW + 1);
+	SESSION(session.sent_us[2] = -1);
+	SESSION(session.answered_us = NOW + 1);
+	SESSION(session.deadline_us = NOW + 15000001);
+	SESSION(session.deadline_us = INT64_MIN + 1);
+	SESSION(session.void_us = NOW + 1);
+	SESSION(session.doubt_us = -2);
+	SESSION(session.pokes_seen = INT64_MAX);
+	SESSION(session.pokes_made = 2);
+}
+
+static void bad_takers(void **unused)
+{
+	char longest[LC_REASON_MAX + 2];
+
+	(void)unused;
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	TAKER(WAITING, FORGED_PRESENT, taker.id = 6);
+	TAKER(WAITING, FORGED_ABSENT, taker.id = 0);
+	TAKER(WAITING, FORGED_ABSENT, taker.lock = "team//build");
+	TAKER(WAITING, FORGED_ABSENT, taker.lock = "../build");
+	TAKER(WAITING, FORGED_ABSENT, taker.lock = "team/.");
+	TAKER(WAITING, FORGED_ABSENT, taker.lock = longest);
+	TAKER(WAITING, FORGED_ABSENT, taker.lock = NULL);
+	TAKER(WAITING, FORGED_ABSENT, taker.reason = longest);
+	TAKER(WAITING, FORGED_ABSENT, taker.name = "something");
+	TAKER(WAITING, FORGED_ABSENT, taker.name = NULL);
+	TAKER(WAITING, FORGED_PRESENT, taker.name = "something-0000000001");
+	TAKER(WAITING, FORGED_PRESENT, taker.name = longest);
+	TAKER(WAITING, FORGED_UNKNOWN, taker.name = longest);
+	TAKER(WAITING, FORGED_UNKNOWN, taker.name = name_of(5, FORGED_PRESENT, LC_EXCLUSIVE));
+	TAKER(WAITING, FORGED_PRESENT, taker.flags = FORGED_SHARED); /* its name is exclusive */
+	TAKER(WAITING, FORGED_PRESENT, taker.flags = 128);
+	TAKER(WAITING, FORGED_ABSENT, taker.state = -1);
+	TAKER(WAITING, FORGED_ABSENT, taker.state = FORGED_LEFT + 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.wait = FORGED_MISSING + 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.loss = 3);
+	TAKER(WAITING, FORGED_ABSENT, taker.entry = FORGED_DELETING + 1);
+	TAKER(WAITING, FORGED_UNKNOWN, taker.entry = FORGED_CREATING);
+	TAKER(WAITING, FORGED_PRESENT, taker.entry = FORGED_DELETING);
+	TAKER(WAITING, FORGED_PRESENT, taker.wait = FORGED_MISSING);
+	TAKER(WAITING, FORGED_PRESENT, taker.wait = FORGED_PROBING);
+	TAKER(WAITING, FORGED_PRESENT, taker.flags = FORGED_DUE);
+	TAKER(WAITING, FORGED_UNKNOWN, taker.flags = FORGED_GONE);
+	TAKER(WAITING, FORGED_PRESENT, taker.flags = FORGED_UNSEEN);
+	TAKER(WAITING, FORGED_ABSENT, taker.replaces = 7);
+	TAKER(WAITING, FORGED_ABSENT, taker.replaces = 5);
+	TAKER(WAITING, FORGED_ABSENT, taker.error = 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.asked_us = NOW + 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.asked_us = LC_FOREVER);
+	TAKER(WAITING, FORGED_ABSENT, taker.wait_until_us = -2);
+	TAKER(WAITING, FORGED_ABSENT, taker.hold_until_us = INT64_MAX - 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.limit_us = INT64_MAX - 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.recheck_us = INT64_MIN);
+	TAKER(WAITING, FORGED_ABSENT, taker.held_since_ms = 1);
+	TAKER(WAITING, FORGED_ABSENT, taker.charged = 1 << 20);
+	TAKER(WAITING, FORGED_ABSENT, taker.charged = -1);
+	TAKER(WAITING, FORGED_ABSENT, taker.watches_uid = -1);
+	TAKER(WAITING, FORGED_ABSENT, taker.uid = INT64_MAX);
+	TAKER(WAITING, FORGED_ABSENT, taker.pid = INT64_MAX);
+	TAKER(WAITING, FORGED_ABSENT, taker.command = "0123456789abcdef");
+	TAKER(WAITING, FORGED_ABSENT, taker.command = NULL);
+	TAKER(HELD, FORGED_PRESENT, taker.flags = FORGED_GONE);
+	TAKER(HELD, FORGED_PRESENT, taker.flags = FORGED_DUE);
+	TAKER(HELD, FORGED_PRESENT, taker.wait = FORGED_MISSING);
+	TAKER(HELD, FORGED_PRESENT, session.deadline_us = INT64_MIN);
+	TAKER(HELD, FORGED_PRESENT, session.id = 0);
+	TAKER(HELD, FORGED_PRESENT, session.half++);
+	TAKER(HELD, FORGED_PRESENT, taker.held_since_ms = INT64_MAX);
+	TAKER(HELD, FORGED_PRESENT, taker.state = FORGED_FAILED); /* of no error */
+	TAKER(LEFT, FORGED_PRESENT, taker.flags = FORGED_DUE);
+	TAKER(LEFT, FORGED_PRESENT, (taker.entry = FORGED_ABSENT, taker.name = ""));
+}
+
+static void bad_errors(void **unused)
+{
+	static const int64_t errors[] = {0, 1, -4096, INT32_MIN};
+	struct forged_taker taker = a_taker(5, FORGED_FAILED, FORGED_ABSENT);
+
+	(void)unused;
+	taker.error = -ENOENT;
+	assert_int_equal(check_takers(&taker, 1), 0);
+	taker.error = -4095; /* the last one that the kernel takes for an error */
+	assert_int_equal(check_takers(&taker, 1), 0);
+	for (size_t i = 0; i < LENGTH(errors); i++) {
+		taker.error = errors[i];
+		assert_int_equal(check_takers(&taker, 1), -EPROTO);
+	}
+}
+
+static int check_eviction(const char *path, int64_t due_us, int64_t wait_us)
+{
+	struct carry carry = {0};
+	struct notes notes;
+	int r;
+
+	begin_notes(&notes, a_session());
+	forge_eviction(&carry, path, due_us, wait_us);
+	notes_put(&notes, LC_KIND_EVICTION, 1, &carry);
+	r = check_notes(&notes);
+	notes_finish(&notes);
+	return r;
+}
+
+static void bad_evictions(void **unused)
+{
+	static const char *const paths[] = {
+		"",
+		"/",
+		"x-lock-0000000001",
+		"/x-lock-0000000001",
+		"/locksmith/x-lock-0000000001",
+		"/locks/build",
+		"/locks",
+		NULL,
+	};
+	const char *good = "/locks/a/x-lock-0000000001";
+
+	(void)unused;
+	assert_int_equal(check_eviction(good, NOW + 1, 0), 0);
+	assert_string_equal(said, "");
+	assert_int_equal(check_eviction(good, -2, 0), -EPROTO);
+	assert_int_equal(check_eviction(good, LC_FOREVER, 0), -EPROTO);
+	assert_int_equal(check_eviction(good, NOW, -2), -EPROTO);
+	for (size_t i = 0; i < LENGTH(paths); i++) {
+		expect(check_eviction(paths[i], NOW, 0) == 0, "it costs no other: %zu", i);
+		expect(strstr(said, "cannot be read"), "%zu: %s", i, said);
+	}
+}
+
+/* ---- takers and each other ---- */
+
+static struct forged_taker a_reader(int64_t id)
+{
+	struct forged_taker taker = a_taker(id, FORGED_HELD, FORGED_PRESENT);
+
+	taker.name = name_of((uint64_t)id, FORGED_PRESENT, LC_SHARED);
+	taker.flags = FORGED_SHARED;
+	return taker;
+}
+
+static void replacing(void **unused)
+{
+	struct forged_taker takers[] = {
+		a_reader(9),
+		a_taker(3, FORGED_WAITING, FORGED_PRESENT),
+		a_taker(4, FORGED_WAITING, FORGED_PRESENT),
+	};
+
+	(void)unused;
+	takers[1].replaces = 9;
+	assert_int_equal(check_takers(takers, 3), 0);
+	takers[2].replaces = 9; /* only one successor */
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+	takers[2].replaces = 3; /* only of a shared holder */
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+	takers[2].replaces = 0;
+	takers[0].lock = "another"; /* only of the same lock */
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+	takers[0].lock = takers[1].lock;
+	takers[0].state = FORGED_LOST;
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+	takers[0] = a_taker(3, FORGED_WAITING, FORGED_PRESENT); /* it comes first */
+	takers[0].replaces = 9;
+	takers[1] = a_reader(9);
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+}
+
+static void twice_the_same(void **unused)
+{
+	struct forged_taker takers[] = {
+		a_taker(3, FORGED_WAITING, FORGED_PRESENT),
+		a_taker(4, FORGED_HELD, FORGED_PRESENT),
+		a_taker(3, FORGED_WAITING, FORGED_PRESENT),
+	};
+
+	(void)unused;
+	assert_int_equal(check_takers(takers, 2), 0);
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+	takers[2] = a_taker(6, FORGED_HELD, FORGED_PRESENT);
+	takers[1].flags = FORGED_UNSEEN;
+	assert_int_equal(check_takers(takers, 3), 0);
+	takers[2].flags = FORGED_UNSEEN;
+	assert_int_equal(check_takers(takers, 3), -EPROTO);
+	takers[2].lock = "another";
+	assert_int_equal(check_takers(takers, 3), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_sessions), cmocka_unit_test(bad_takers),
+		cmocka_unit_test(bad_errors),   cmocka_unit_test(bad_evictions),
+		cmocka_unit_test(replacing),    cmocka_unit_test(twice_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

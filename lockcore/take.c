@@ -127,7 +127,7 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 		taker_fail(taker, -EAGAIN);
 	} else {
 		taker_set_wait(taker, taker->immediate ? WAIT_PROBING : WAIT_QUEUED);
-		taker->entry.probed_at = lock->list_sent; /* an older listing says nothing to it */
+		taker->entry.probed_at = lock->lists.sent; /* an older listing says nothing to it */
 		taker_step(taker);
 	}
 }

@@ -140,7 +140,7 @@ void waiters_note_change(struct lc *lc, const char *path)
 
 	if (!lock)
 		return;
-	DL_FOREACH(lock->takers, taker)
+	DL_FOREACH(lock->takers.all, taker)
 		if (taker->waiters_changed && !is_to_be_told(taker))
 			DL_APPEND2(lc->takers->waiters_changed, taker, changed_prev, changed_next);
 }

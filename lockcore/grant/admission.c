@@ -51,7 +51,7 @@ static bool refuse_immediate(struct lock *lock, const struct queue *queue,
 	} else if (lock_is_watched(lock)) {
 		lock_want_list(lock); /* it became known while the order was found */
 	} else {
-		lock->slots_asked = true;
+		lock->lists.slots_asked = true;
 		lock_watch(lock);
 	}
 	return true;
@@ -75,7 +75,7 @@ static void answer_immediate(struct lock *lock, const struct queue *queue, struc
 		crowd.exclusive += name->mode == LC_EXCLUSIVE;
 		crowd.apart += name->mode == LC_SHARED || !name->of_mount;
 	}
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
+	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		if (!probes(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))
 			continue;
 		taker_set_wait(taker, WAIT_QUEUED);
@@ -123,9 +123,9 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 		if (owners[blocker]->state == TAKER_LOST)
 			entry_watch(&owners[blocker]->entry);
 		if (leaves(owners[blocker]))
-			lock->obstacle = OBSTACLE_LEAVER;
+			lock->front.obstacle = OBSTACLE_LEAVER;
 	} else {
-		lock->front = owners[i]; /* any of several may go: the listing was watched */
+		lock->front.taker = owners[i]; /* any of several may go: the listing was watched */
 	}
 }
 
@@ -166,10 +166,10 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 {
 	size_t i;
 
-	lock->front = NULL;
-	lock->obstacle = OBSTACLE_OTHER;
-	timer_clear(&lock->lc->timers, &lock->recheck);
-	if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)
+	lock->front.taker = NULL;
+	lock->front.obstacle = OBSTACLE_OTHER;
+	timer_clear(&lock->lc->timers, &lock->lists.recheck);
+	if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)
 		lock_recheck(lock);
 	for (i = 0; i < queue->count; i++) {
 		if (!waits_in_queue(owners[i]))
@@ -184,10 +184,10 @@ static void admit_waiters(struct lock *lock, const struct queue *queue, struct l
 		wait_behind(lock, queue, owners, i);
 	} else {
 		lock_watch_none(lock);
-		lock->front = owners[i];
-		lock->obstacle = OBSTACLE_LEASE;
+		lock->front.taker = owners[i];
+		lock->front.obstacle = OBSTACLE_LEASE;
 	}
-	if (!lock->held_back)
+	if (!lock->handoff.held_back)
 		lock_untouch(lock); /* nobody waits unguarded now */
 }
 
@@ -198,7 +198,7 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 {
 	struct lc_taker *taker, *next;
 
-	if (!queue->incompatible || lock->waiting == 0)
+	if (!queue->incompatible || lock->takers.waiting == 0)
 		return;
 	lc_report(lock->lc, LC_ERROR,
 	          "%s: %s is of a client that ignores our locks (%s): requests are refused",
@@ -206,7 +206,7 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 	for (size_t i = 0; i < queue->count; i++)
 		if (waits_in_queue(owners[i]))
 			taker_fail(owners[i], -EPROTO);
-	DL_FOREACH_SAFE(lock->takers, taker, next)
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
 		if (probes(taker, queue))
 			taker_fail(taker, -EPROTO);
 }
@@ -225,7 +225,7 @@ void admit(struct lock *lock, struct queue *queue)
 	refuse_beside_incompatible(lock, queue, owners);
 	look_ahead(queue, owners);
 	/* Before that it is not known which entries are ours, and on their way out. */
-	if (!lock->unresolved) {
+	if (!lock->batch.unresolved) {
 		for (size_t i = 0; i < queue->count; i++)
 			if (waits_in_queue(owners[i]) && owners[i]->replaces)
 				check_upgrade(queue, owners, i);

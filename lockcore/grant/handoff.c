@@ -74,7 +74,7 @@ static struct lc_taker *find_next(struct lc_taker *holder)
 {
 	struct lc_taker *taker;
 
-	if (holder->entry.lock->unresolved || !holder->entry.first ||
+	if (holder->entry.lock->batch.unresolved || !holder->entry.first ||
 	    holder->entry.mode != LC_EXCLUSIVE)
 		return NULL;
 	for (taker = holder->next; taker; taker = taker->next) {
@@ -115,7 +115,7 @@ static bool next_is_unplaced(const struct lc_taker *holder)
 		next = next->next;
 	return next && next->entry.state == ENTRY_PRESENT && next->entry.mode == LC_EXCLUSIVE &&
 	       next->entry.number >= 0 && next->entry.number < NAME_NUMBER_ZONE &&
-	       holder->entry.lock->slots == 1 && !next->entry.adjacent && !next->entry.ahead;
+	       holder->entry.lock->node.slots == 1 && !next->entry.adjacent && !next->entry.ahead;
 }
 
 void handoff_grant(struct lc_taker *taker, bool first)
@@ -132,10 +132,10 @@ static void delete_held_back(struct lock *lock)
 {
 	struct lc_taker *leaver, *next;
 
-	if (!lock->held_back)
+	if (!lock->handoff.held_back)
 		return;
-	lock->held_back = false;
-	DL_FOREACH_SAFE(lock->takers, leaver, next)
+	lock->handoff.held_back = false;
+	DL_FOREACH_SAFE(lock->takers.all, leaver, next)
 		if (!leaver->entry.wanted && leaver->entry.state == ENTRY_PRESENT)
 			taker_step(leaver);
 }
@@ -145,7 +145,7 @@ void handoff_leave(struct lc_taker *leaver)
 	struct lock *lock = leaver->entry.lock;
 	struct lc_taker *next;
 
-	if (!taker_holds_entry(leaver) || leaver->entry.gone || lock->holding > 1 ||
+	if (!taker_holds_entry(leaver) || leaver->entry.gone || lock->takers.holding > 1 ||
 	    !lock_is_watched(lock) || !session_may_grant(lock->lc))
 		return;
 	next = find_next(leaver);
@@ -153,14 +153,14 @@ void handoff_leave(struct lc_taker *leaver)
 		return;
 	handoff_grant(next, true);
 	lock->lc->counters.hand_offs++;
-	lock->unseen = &next->entry;
+	lock->handoff.unseen = &next->entry;
 	entry_touch(&next->entry);
 	delete_held_back(lock); /* they guard it, too, and are tried with its check */
 }
 
 void handoff_release(struct lock *lock)
 {
-	if (!lock->unseen)
+	if (!lock->handoff.unseen)
 		delete_held_back(lock);
 }
 
@@ -168,9 +168,9 @@ void handoff_seen(struct entry *entry)
 {
 	struct lock *lock = entry->lock;
 
-	if (lock->unseen != entry)
+	if (lock->handoff.unseen != entry)
 		return;
-	lock->unseen = NULL;
+	lock->handoff.unseen = NULL;
 	entry_touch(entry);
 	handoff_release(lock);
 }
@@ -190,10 +190,10 @@ void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode)
 {
 	struct lc_taker *taker;
 
-	lock->front = front;
+	lock->front.taker = front;
 	lock_watch(lock);
 	entry_watch(&front->entry);
-	DL_FOREACH(lock->takers, taker)
+	DL_FOREACH(lock->takers.all, taker)
 		if (is_next(taker, znode))
 			entry_watch(&taker->entry);
 	lock_watch_front(lock, znode);
@@ -201,7 +201,7 @@ void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode)
 
 bool handoff_line_up(struct lock *lock)
 {
-	struct lc_taker *taker = lock->takers;
+	struct lc_taker *taker = lock->takers.all;
 
 	while (taker && (taker->state != TAKER_WAITING || taker->entry.state == ENTRY_ABSENT))
 		taker = taker->next;
@@ -216,9 +216,9 @@ bool handoff_by_event(struct lock *lock, const char *znode)
 	struct lc_taker *taker, *next;
 	bool granted = false;
 
-	if (lock->slots != 1 || !lock_is_watched(lock))
+	if (lock->node.slots != 1 || !lock_is_watched(lock))
 		return false;
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
+	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		if (!is_next(taker, znode) || !entry_is_seen(&taker->entry) ||
 		    !session_may_grant(lock->lc))
 			continue;
@@ -233,7 +233,7 @@ bool handoff_by_event(struct lock *lock, const char *znode)
 /* The taker before it in the lock's list whose entry is there. */
 static struct lc_taker *find_before(struct lc_taker *taker)
 {
-	struct lc_taker *first = taker->entry.lock->takers, *before = taker;
+	struct lc_taker *first = taker->entry.lock->takers.all, *before = taker;
 
 	while (before != first) {
 		before = before->prev;
@@ -251,7 +251,7 @@ static bool comes_first(const struct lc_taker *taker)
 
 	return entry->follows >= 0 && entry->number == entry->follows + 1 &&
 	       entry->number < NAME_NUMBER_ZONE && taker->state == TAKER_WAITING &&
-	       taker_means(taker) && lock->holding == 0 && !lock->unresolved &&
+	       taker_means(taker) && lock->takers.holding == 0 && !lock->batch.unresolved &&
 	       session_may_grant(lock->lc);
 }
 
@@ -270,7 +270,7 @@ void handoff_present(struct entry *entry, bool made)
 		handoff_grant(taker, true);
 	/* The taker that guarded it when its create was sent may have gone meanwhile. */
 	else if (taker->state == TAKER_WAITING && taker_needs_list(taker) &&
-	         entry->lock->list_sent == entry->created_at)
+	         entry->lock->lists.sent == entry->created_at)
 		lock_want_list(entry->lock);
 }
 

@@ -59,7 +59,7 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
+	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		struct entry *entry = &taker->entry;
 
 		if (entry->listed != number && entry->state == ENTRY_UNKNOWN && !entry->pending) {
@@ -77,7 +77,7 @@ static bool has_unknown(const struct lock *lock)
 {
 	const struct lc_taker *taker;
 
-	DL_FOREACH(lock->takers, taker)
+	DL_FOREACH(lock->takers.all, taker)
 		if (taker->entry.state == ENTRY_UNKNOWN)
 			return true;
 	return false;
@@ -87,18 +87,18 @@ static void step_all(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers, taker, next)
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
 		taker_step(taker);
 }
 
 static void match_takers(struct lock *lock, const struct queue *queue, uint64_t number)
 {
-	bool was_unresolved = lock->unresolved;
+	bool was_unresolved = lock->batch.unresolved;
 
 	match_shown(lock, queue, number);
 	match_not_shown(lock, number);
-	lock->unresolved = has_unknown(lock);
-	if (!was_unresolved || lock->unresolved)
+	lock->batch.unresolved = has_unknown(lock);
+	if (!was_unresolved || lock->batch.unresolved)
 		return;
 	step_all(lock);
 }
@@ -108,7 +108,7 @@ static void refuse_misled(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers, taker, next)
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
 		if (taker->state == TAKER_WAITING && !taker_means(taker))
 			taker_fail(taker, -ENOENT);
 }
@@ -125,10 +125,10 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 	}
 	queue.listing = number;
 	lock_see_czxid(lock, answer->stat->czxid);
-	queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;
+	queue.slots_known = lock->node.slots > 0 && lock->node.version == answer->stat->version;
 	if (!queue.slots_known)
-		watch_fired(&lock->watch); /* or its event is on its way */
-	queue_judge(&queue, queue.slots_known ? lock->slots : 1);
+		watch_fired(&lock->node.watch); /* or its event is on its way */
+	queue_judge(&queue, queue.slots_known ? lock->node.slots : 1);
 	match_takers(lock, &queue, number);
 	refuse_misled(lock);
 	if (queue.in_zone)
@@ -145,10 +145,10 @@ static void judge_removed(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	lock->unresolved = false;
-	if (lock->obstacle == OBSTACLE_LEAVER)
-		lock->obstacle = OBSTACLE_OTHER;
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
+	lock->batch.unresolved = false;
+	if (lock->front.obstacle == OBSTACLE_LEAVER)
+		lock->front.obstacle = OBSTACLE_OTHER;
+	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		struct entry *entry = &taker->entry;
 
 		if (taker->wait == WAIT_PROBING)
@@ -169,7 +169,7 @@ static void refuse_all(struct lock *lock, int error)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers, taker, next) {
+	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		bool has_left = taker->state == TAKER_LEFT;
 
 		if (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)
@@ -178,9 +178,9 @@ static void refuse_all(struct lock *lock, int error)
 		    taker->entry.state != ENTRY_CREATING)
 			taker_fail(taker, error);
 	}
-	if (lock->unresolved)
+	if (lock->batch.unresolved)
 		lock_list_later(lock);
-	else if (lock->takers)
+	else if (lock->takers.all)
 		lock_recheck(lock);
 }
 
@@ -188,7 +188,7 @@ static void lock_listed(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lock *lock = ctx;
 	/* Answers come in the order of sending, so the count tells which one this is. */
-	uint64_t number = lock->list_sent - lock->lists_pending + 1;
+	uint64_t number = lock->lists.sent - lock->lists.pending + 1;
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
@@ -214,7 +214,7 @@ static void lock_listed(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_GONE:
 		break;
 	}
-	lock->lists_pending--;
+	lock->lists.pending--;
 	lock_unuse(lock);
 }
 
@@ -234,10 +234,10 @@ static void look_at_touched(struct lc *lc)
 				lock_want_list(lock);
 			lock_watch_none(lock);
 		}
-		if (lock->waiting > 0 && !lock->want_list && !lock_is_guarded(lock) &&
+		if (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_is_guarded(lock) &&
 		    !handoff_line_up(lock))
 			lock_want_list(lock);
-		if (!lock->takers)
+		if (!lock->takers.all)
 			lock_watch_none(lock);
 		lock_unuse(lock);
 	}
@@ -245,10 +245,11 @@ static void look_at_touched(struct lc *lc)
 
 static void send_list(struct lock *lock)
 {
-	lock->list_sent++;
-	lock->lists_pending++;
+	lock->lists.sent++;
+	lock->lists.pending++;
 	lock_use(lock);
-	lc_submit(lock->lc, ensemble_children(lock->path, lock->slots > 1 && lock->waiting > 0),
+	lc_submit(lock->lc,
+	          ensemble_children(lock->path, lock->node.slots > 1 && lock->takers.waiting > 0),
 	          lock_listed, lock);
 }
 
@@ -260,11 +261,11 @@ void locks_flush(struct lc *lc)
 		return;
 	look_at_touched(lc);
 	batch_flush(lc);
-	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, wanted_next) {
+	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, lists.next) {
 		if (lock->batch.unsent > 0)
 			continue; /* a listing would not show those entries */
 		lock_unwant_list(lock);
-		if (lock->takers)
+		if (lock->takers.all)
 			send_list(lock);
 	}
 }
@@ -275,17 +276,17 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 {
 	switch (change) {
 	case ENSEMBLE_DATA:
-		watch_fired(&lock->watch);
-		if (lock->waiting > 0)
+		watch_fired(&lock->node.watch);
+		if (lock->takers.waiting > 0)
 			lock_watch(lock);
 		break;
 	case ENSEMBLE_DELETED:
-		watch_fired(&lock->watch);
+		watch_fired(&lock->node.watch);
 		lock->batch.last_write_ok = false;
 		lock_want_list(lock);
 		break;
 	case ENSEMBLE_NAMES:
-		if (lock->waiting > 0)
+		if (lock->takers.waiting > 0)
 			lock_want_list(lock);
 		break;
 	}
@@ -305,7 +306,8 @@ static void front_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	else
 		lock_watch_front(lock, znode); /* the queue is as it was */
 	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
-	if (change == ENSEMBLE_DATA && lock->front && lock->front->entry.ahead_is != AHEAD_FIRST)
+	if (change == ENSEMBLE_DATA && lock->front.taker &&
+	    lock->front.taker->entry.ahead_is != AHEAD_FIRST)
 		lock_want_list(lock);
 }
 
@@ -363,11 +365,11 @@ void locks_resume(struct lc *lc)
 	look_at_holders(lc);
 	session_prove(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
-		lock->unresolved = has_unknown(lock);
-		if (!lock->takers)
+		lock->batch.unresolved = has_unknown(lock);
+		if (!lock->takers.all)
 			continue;
 		lock_want_list(lock);
-		DL_FOREACH_SAFE(lock->takers, taker, after) {
+		DL_FOREACH_SAFE(lock->takers.all, taker, after) {
 			entry_write(&taker->entry);
 			taker_step(taker);
 		}
@@ -379,7 +381,7 @@ void locks_fresh(struct lc *lc)
 	struct lock *lock, *next;
 
 	HASH_ITER(hh, lc->locks->by_path, lock, next)
-		if (lock->obstacle == OBSTACLE_LEASE)
+		if (lock->front.obstacle == OBSTACLE_LEASE)
 			lock_want_list(lock);
 }
 
@@ -391,14 +393,14 @@ void locks_session_ended(struct lc *lc)
 	lc->takers->missing = false;
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock_use(lock);
-		lock->front = NULL;
-		lock->unseen = NULL;
-		lock->obstacle = OBSTACLE_OTHER;
-		lock->unresolved = lock->slots_asked = false;
+		lock->front.taker = NULL;
+		lock->handoff.unseen = NULL;
+		lock->front.obstacle = OBSTACLE_OTHER;
+		lock->batch.unresolved = lock->lists.slots_asked = false;
 		lock->batch.last_write_ok = lock->batch.together = false;
 		lock_watches_gone(lock);
-		timer_clear(&lc->timers, &lock->recheck);
-		DL_FOREACH_SAFE(lock->takers, taker, after)
+		timer_clear(&lc->timers, &lock->lists.recheck);
+		DL_FOREACH_SAFE(lock->takers.all, taker, after)
 			loss_of_session(taker);
 		lock_unuse(lock);
 	}

@@ -92,7 +92,7 @@ static void finish_order(struct order *order)
 	struct lock *lock = order->lock;
 	struct queue queue;
 
-	lock->order = NULL;
+	lock->lists.order = NULL;
 	if (order->again)
 		lock_want_list(lock);
 	else if (order->failed)
@@ -141,8 +141,8 @@ void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
 {
 	struct order *order;
 
-	if (lock->order) {
-		lock->order->again = true;
+	if (lock->lists.order) {
+		lock->lists.order->again = true;
 		return;
 	}
 	if (queue->count == 0)
@@ -153,7 +153,7 @@ void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
 		return;
 	}
 	lock_use(lock);
-	lock->order = order;
+	lock->lists.order = order;
 	order->lock = lock;
 	order->done = done;
 	order->listing = queue->listing;

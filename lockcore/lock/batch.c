@@ -140,9 +140,9 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 static void guard_refused(struct entry *guard, struct entry *next)
 {
 	struct lock *lock = guard->lock;
-	bool asked = lock->unseen == next;
+	bool asked = lock->handoff.unseen == next;
 
-	lock->held_back |= asked;
+	lock->handoff.held_back |= asked;
 	entry_unsent(guard);
 	if (asked && entry_is_seen(next))
 		next->lc->entries->events->seen(next);
@@ -307,7 +307,7 @@ static void take_delete(struct multi *multi, struct entry *entry, struct ensembl
 	struct lock *lock = entry->lock;
 
 	if (lock->batch.leaving_in != multi->serial) {
-		if (lock->unseen && !take_check(multi, lock->unseen)) {
+		if (lock->handoff.unseen && !take_check(multi, lock->handoff.unseen)) {
 			free_op(op);
 			entry_unsent(entry);
 			return;
@@ -331,8 +331,8 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 		multi->bound = true;
 		/* Perhaps no other client wants the lock, and no listing is needed. Where mounts
 		 * take turns, this hope is vain and would cost another round trip. */
-		if (!lock->batch.overtaken && lock->waiting == 1 && entry->wanted &&
-		    lock->holding == 0 && !lock->unresolved)
+		if (!lock->batch.overtaken && lock->takers.waiting == 1 && entry->wanted &&
+		    lock->takers.holding == 0 && !lock->batch.unresolved)
 			lock_unwant_list(lock);
 	}
 	take_op(multi, entry, op);
@@ -341,7 +341,7 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 /* A delete of a guard takes the check with it, and nothing else. */
 static void send_singly(struct multi *multi, struct entry *entry, struct ensemble_op *op)
 {
-	if (entry->state == ENTRY_CREATING || !entry->lock->unseen) {
+	if (entry->state == ENTRY_CREATING || !entry->lock->handoff.unseen) {
 		send_alone(entry, op);
 		free_op(op);
 		return;
@@ -368,7 +368,7 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 	entry->follows = -1;
 	entry->sent_us = multi->begun_us;
 	if (create)
-		entry->created_at = lock->list_sent;
+		entry->created_at = lock->lists.sent;
 	make_place(entry->lc, multi);
 	if (!make_op(entry, &op)) {
 		entry_unsent(entry);

@@ -70,7 +70,7 @@ int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 	if (r < 0)
 		return r;
 	entry->follows = -1;
-	lock->unresolved |= entry->state == ENTRY_UNKNOWN;
+	lock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;
 	count_there(entry, +1);
 	return 0;
 }
@@ -239,7 +239,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
 		set_entry_state(entry, ENTRY_UNKNOWN);
-		entry->lock->unresolved = true;
+		entry->lock->batch.unresolved = true;
 		lock_want_list(entry->lock); /* the connection may live */
 	} else {
 		not_made(entry, answer);
@@ -267,7 +267,7 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 		          entry->lock->path, entry->name);
 		events_of(entry)->later(entry);
 	}
-	if (entry->state == ENTRY_ABSENT && entry->lock->obstacle == OBSTACLE_LEAVER)
+	if (entry->state == ENTRY_ABSENT && entry->lock->front.obstacle == OBSTACLE_LEAVER)
 		lock_want_list(entry->lock);
 	events_of(entry)->changed(entry);
 }
@@ -505,7 +505,7 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (good) {
-		if (entry->lock->held_back) /* asked behind the write that was refused */
+		if (entry->lock->handoff.held_back) /* asked behind the write that was refused */
 			events_of(entry)->seen(entry);
 		entry_write(entry);
 	} else if (answer->result == ENSEMBLE_OK) {

@@ -36,7 +36,7 @@ static void leave_idle(struct lock *lock)
 	if (!lock->idle)
 		return;
 	lock->idle = false;
-	quota_set_watched(lc, &lock->charge, full_weight(lock));
+	quota_set_watched(lc, &lock->node.charge, full_weight(lock));
 	DL_DELETE2(lc->locks->idle, lock, idle_prev, idle_next);
 	lc->locks->idle_count--;
 }
@@ -49,10 +49,10 @@ static struct lock *make_lock(struct lc *lc, char *path)
 	if (lock) {
 		lock->lc = lc;
 		lock->path = path;
-		lock->recheck = (struct timer){.fire = recheck_fired, .ctx = lock};
+		lock->lists.recheck = (struct timer){.fire = recheck_fired, .ctx = lock};
 		HASH_ADD_KEYPTR(hh, lc->locks->by_path, lock->path, strlen(lock->path), lock);
 		if (lock->hh.tbl) {
-			quota_set_watched(lc, &lock->charge, full_weight(lock));
+			quota_set_watched(lc, &lock->node.charge, full_weight(lock));
 			return lock;
 		}
 	}
@@ -88,7 +88,7 @@ int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock)
 	if (!lock)
 		return -ENOMEM;
 	if (!known)
-		quota_charge_watches(lc, &lock->charge, uid);
+		quota_charge_watches(lc, &lock->node.charge, uid);
 	lock_use(lock);
 	*ret_lock = lock;
 	return 0;
@@ -101,18 +101,18 @@ static void free_lock(struct lock *lock)
 	leave_idle(lock);
 	lock_unwant_list(lock);
 	lock_untouch(lock);
-	timer_clear(&lc->timers, &lock->recheck);
-	quota_return_watches(lc, &lock->charge);
-	quota_set_watched(lc, &lock->charge, 0);
+	timer_clear(&lc->timers, &lock->lists.recheck);
+	quota_return_watches(lc, &lock->node.charge);
+	quota_set_watched(lc, &lock->node.charge, 0);
 	HASH_DEL(lc->locks->by_path, lock);
-	free(lock->ahead);
+	free(lock->front.ahead);
 	free(lock->path);
 	free(lock);
 }
 
 static void forget_lock(struct lock *lock)
 {
-	watch_drop(lock->lc, &lock->watch, lock->path);
+	watch_drop(lock->lc, &lock->node.watch, lock->path);
 	free_lock(lock);
 }
 
@@ -122,14 +122,15 @@ static void become_idle(struct lock *lock)
 
 	if (lock->idle)
 		return;
-	lock->obstacle = OBSTACLE_OTHER;
-	lock->unresolved = lock->slots_asked = false;
-	timer_clear(&lc->timers, &lock->recheck);
+	lock->front.obstacle = OBSTACLE_OTHER;
+	lock->batch.unresolved = lock->lists.slots_asked = false;
+	timer_clear(&lc->timers, &lock->lists.recheck);
 	lock->idle = true;
 	lc->locks->idle_count++;
 	DL_APPEND2(lc->locks->idle, lock, idle_prev, idle_next);
-	quota_return_watches(lc, &lock->charge);
-	quota_set_watched(lc, &lock->charge, watch_is_armed(&lock->watch) ? strlen(lock->path) : 0);
+	quota_return_watches(lc, &lock->node.charge);
+	quota_set_watched(lc, &lock->node.charge,
+	                  watch_is_armed(&lock->node.watch) ? strlen(lock->path) : 0);
 	if (lc->locks->idle_count > IDLE_MAX)
 		forget_lock(lc->locks->idle); /* the one that has been so for longest */
 }
@@ -149,7 +150,7 @@ void lock_free_if_unused(struct lock *lock)
 {
 	if (lock->uses > 0)
 		return;
-	if (watch_is_armed(&lock->watch) || lock->batch.last_write_ok)
+	if (watch_is_armed(&lock->node.watch) || lock->batch.last_write_ok)
 		become_idle(lock);
 	else
 		free_lock(lock);
@@ -165,29 +166,30 @@ void lock_unuse(struct lock *lock)
 
 void lock_want_list(struct lock *lock)
 {
-	if (lock->want_list)
+	if (lock->lists.wanted)
 		return;
-	lock->want_list = true;
-	DL_APPEND2(lock->lc->locks->wanted, lock, wanted_prev, wanted_next);
+	lock->lists.wanted = true;
+	DL_APPEND2(lock->lc->locks->wanted, lock, lists.prev, lists.next);
 }
 
 void lock_unwant_list(struct lock *lock)
 {
-	if (!lock->want_list)
+	if (!lock->lists.wanted)
 		return;
-	lock->want_list = false;
-	DL_DELETE2(lock->lc->locks->wanted, lock, wanted_prev, wanted_next);
+	lock->lists.wanted = false;
+	DL_DELETE2(lock->lc->locks->wanted, lock, lists.prev, lists.next);
 }
 
 void lock_recheck(struct lock *lock)
 {
-	if (!lock->recheck.armed)
-		timer_set(&lock->lc->timers, &lock->recheck, lc_lately(lock->lc) + RECHECK_US);
+	if (!lock->lists.recheck.armed)
+		timer_set(&lock->lc->timers, &lock->lists.recheck,
+		          lc_lately(lock->lc) + RECHECK_US);
 }
 
 void lock_list_later(struct lock *lock)
 {
-	timer_set(&lock->lc->timers, &lock->recheck, lc_now(lock->lc) + RETRY_US);
+	timer_set(&lock->lc->timers, &lock->lists.recheck, lc_now(lock->lc) + RETRY_US);
 }
 
 void lock_touch(struct lock *lock)

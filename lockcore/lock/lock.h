@@ -24,61 +24,77 @@ struct locks {
  * first, but the lease would not do. OTHER: an entry that is watched, or of a holder of ours. */
 enum lock_obstacle { OBSTACLE_OTHER, OBSTACLE_LEAVER, OBSTACLE_LEASE };
 
+/* taker.c: the takers of this mount. */
+struct lock_takers {
+	struct lc_taker *all;      /* in the order of their creates, so of their entries */
+	unsigned waiting, holding; /* how many of them do */
+	unsigned writing;          /* how many hold exclusively */
+};
+
+/* lock_watch.c: the lock's node, as it was seen last. */
+struct lock_node {
+	struct watch watch;   /* of its data, and of its life */
+	struct charge charge; /* all watched paths of the lock */
+	int64_t czxid;        /* 0: not seen yet */
+	unsigned slots;       /* how many may hold the lock exclusively; 0: not known */
+	int32_t version;      /* of the data that said so */
+};
+
+/* grant/: the first taker that waits, if no taker of ours stands before it whose going would be
+ * seen without a watch. */
+struct lock_front {
+	struct lc_taker *taker; /* or NULL */
+	enum lock_obstacle obstacle;
+	/* lock_watch.c: */
+	struct front_watch *watch; /* of the foreign entry that it waits for, or NULL */
+	struct lc_ahead *ahead;    /* that entry as it was read last; NULL: none yet */
+};
+
+/* batch.c: creates and deletes of entries. */
+struct lock_batch {
+	unsigned unsent;     /* creates and deletes */
+	unsigned creates;    /*   creates among them */
+	bool last_write_ok;  /* the last write was good */
+	bool together;       /* a create is under way with others */
+	bool overtaken;      /* another client's create came between, the last time that a delete
+	                      * and a create went out together */
+	bool unresolved;     /* an entry's outcome is unknown: nobody queues before that */
+	uint64_t leaving_in; /* the transaction that deletes entries, and the number of the first */
+	int64_t leaving;     /*   one of the queue among them; -1: none */
+};
+
+/* handoff.c */
+struct lock_handoff {
+	struct entry *unseen; /* got the lock by hand-off, and was not seen since: entries before
+	                       * it are deleted only with the check that it is there */
+	bool held_back;       /* that was refused: deletes wait until it was seen */
+};
+
+/* listing.c: listings of the queue. */
+struct lock_lists {
+	uint64_t sent; /* so far */
+	unsigned pending;
+	bool wanted;
+	bool slots_asked; /* takers that will not wait are answered when the slots are known */
+	struct lock *prev, *next; /* in locks->wanted */
+	struct timer recheck;
+	struct order *order; /* the czxids of the entries are being read: order.c */
+};
+
 struct lock {
 	struct lc *lc;
 	char *path; /* of the znode */
 	UT_hash_handle hh;
-	unsigned uses;        /* takers and requests that keep it */
-	struct charge charge; /* its watched paths */
-
-	/* taker.c: the takers of this mount */
-	struct lc_taker *takers;   /* in the order of their creates, so of their entries */
-	unsigned waiting, holding; /* how many of them do */
-	unsigned writing;          /* how many hold exclusively */
+	unsigned uses; /* takers and requests that keep it */
+	struct lock_takers takers;
+	struct lock_node node;
+	struct lock_front front;
+	struct lock_batch batch;
+	struct lock_handoff handoff;
+	struct lock_lists lists;
 	struct lock *touched_prev, *touched_next;
-	bool touched;
-
-	/* lock_watch.c: what is watched of it */
-	struct front_watch
-		*front_watch;   /* of the foreign entry that the front waits for, or NULL */
-	struct lc_ahead *ahead; /* that entry as it was read last; NULL: none yet */
-	struct watch watch;     /* of its data, and of its life */
-	int64_t czxid;          /* as last seen; 0: not yet */
-	unsigned slots;         /* how many may hold it exclusively; 0: not known */
-	int32_t version;        /* of the data that said so */
-
-	/* batch.c: its creates and deletes */
-	struct lock_batch {
-		unsigned unsent;    /* creates and deletes */
-		unsigned creates;   /*   creates among them */
-		bool last_write_ok; /* the last write to it was good */
-		bool together;      /* a create of it is under way with others */
-		bool overtaken;     /* another client's create came between, the last time
-		                              * that a delete and a create went out together */
-		uint64_t
-			leaving_in; /* the transaction that deletes entries of it, and the number */
-		int64_t leaving;    /*   of the first one of the queue among them; -1: none */
-	} batch;
-	bool unresolved; /* an entry's outcome is unknown: nobody queues before that */
-
-	/* handoff.c */
-	struct entry *unseen; /* got the lock by hand-off, and was not seen since: entries before
-	                              * it are deleted only with the check that it is there */
-	bool held_back;       /* that was refused: deletes wait until it was seen */
-
-	/* listing.c, admission.c: what listings say */
-	uint64_t list_sent; /* listings of this lock so far */
-	unsigned lists_pending;
-	bool want_list;
-	struct lock *wanted_prev, *wanted_next;
-	struct timer recheck;
-	struct lc_taker *front; /* the first that waits, if no taker of ours stands before it
-	                              * whose going would be seen without a watch */
-	enum lock_obstacle obstacle;
-	bool slots_asked;    /* takers that will not wait are answered when the slots are known */
-	struct order *order; /* the czxids of its entries are being read: order.c */
-
 	struct lock *idle_prev, *idle_next;
+	bool touched;
 	bool idle; /* no takers, but watched still */
 };
 

@@ -25,15 +25,15 @@ void lock_see_czxid(struct lock *lock, int64_t czxid)
 {
 	struct lc_taker *taker;
 
-	if (lock->czxid != czxid) {
-		DL_FOREACH(lock->takers, taker) {
+	if (lock->node.czxid != czxid) {
+		DL_FOREACH(lock->takers.all, taker) {
 			taker->entry.adjacent = taker->entry.first = false;
 			entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
 		}
-		lock->slots = 0;
-		watch_fired(&lock->watch);
+		lock->node.slots = 0;
+		watch_fired(&lock->node.watch);
 	}
-	lock->czxid = czxid;
+	lock->node.czxid = czxid;
 }
 
 static void data_answered(void *ctx, const struct ensemble_answer *answer)
@@ -44,25 +44,26 @@ static void data_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK) {
 		slots = record_slots(answer->data, (size_t)answer->data_len);
 		lock_see_czxid(lock, answer->stat->czxid);
-		lock->version = answer->stat->version;
+		lock->node.version = answer->stat->version;
 		/* The last listing was judged for one slot if it was not known better. */
-		if (slots != 1 || lock->slots > 1 || lock->slots_asked)
+		if (slots != 1 || lock->node.slots > 1 || lock->lists.slots_asked)
 			lock_want_list(lock);
-		lock->slots = slots;
-		lock->slots_asked = false;
+		lock->node.slots = slots;
+		lock->lists.slots_asked = false;
 	} else if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE) {
 		look_again(lock, answer->result);
 	}
-	watch_answered(lock->lc, &lock->watch, answer->result == ENSEMBLE_OK);
+	watch_answered(lock->lc, &lock->node.watch, answer->result == ENSEMBLE_OK);
 	lock_unuse(lock);
 }
 
 void lock_watch(struct lock *lock)
 {
-	if (watch_is_pending(&lock->watch) || lock_is_watched(lock) || !session_is_ready(lock->lc))
+	if (watch_is_pending(&lock->node.watch) || lock_is_watched(lock) ||
+	    !session_is_ready(lock->lc))
 		return;
 	lock_use(lock);
-	watch_ask(lock->lc, &lock->watch, lock->path, data_answered, lock);
+	watch_ask(lock->lc, &lock->node.watch, lock->path, data_answered, lock);
 }
 
 /* ---- the entry that the front waits for ---- */
@@ -94,9 +95,9 @@ static void give_up_node(struct lock *lock, const char *znode)
 
 void lock_watch_none(struct lock *lock)
 {
-	struct front_watch *front = lock->front_watch;
+	struct front_watch *front = lock->front.watch;
 
-	lock->front_watch = NULL;
+	lock->front.watch = NULL;
 	if (!front)
 		return;
 	if (watch_is_armed(&front->watch))
@@ -131,19 +132,19 @@ static void remember_ahead(struct lock *lock, const char *znode,
 	struct lc_entry_info info = {0};
 	struct entry_name name;
 
-	free(lock->ahead);
-	lock->ahead = NULL;
+	free(lock->front.ahead);
+	lock->front.ahead = NULL;
 	if (!name_parse(znode, &name) || !name.of_mount)
 		return;
 	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
-	lock->ahead = make_ahead(znode, &name, &info);
+	lock->front.ahead = make_ahead(znode, &name, &info);
 }
 
 struct lc_ahead *lc_take_ahead(struct lc_taker *taker)
 {
-	struct lc_ahead *ahead = taker->entry.lock->ahead;
+	struct lc_ahead *ahead = taker->entry.lock->front.ahead;
 
-	taker->entry.lock->ahead = NULL;
+	taker->entry.lock->front.ahead = NULL;
 	return ahead;
 }
 
@@ -152,13 +153,13 @@ static void front_answered(void *ctx, const struct ensemble_answer *answer)
 	struct front_watch *front = ctx;
 	struct lock *lock = front->lock;
 
-	if (front == lock->front_watch && answer->result == ENSEMBLE_OK)
+	if (front == lock->front.watch && answer->result == ENSEMBLE_OK)
 		remember_ahead(lock, front->znode, answer);
 	watch_answered(lock->lc, &front->watch, answer->result == ENSEMBLE_OK);
-	if (front != lock->front_watch) {
+	if (front != lock->front.watch) {
 		/* It was given up meanwhile, or another entry is waited for. */
 		if (answer->result == ENSEMBLE_OK &&
-		    (!lock->front_watch || strcmp(lock->front_watch->znode, front->znode) != 0))
+		    (!lock->front.watch || strcmp(lock->front.watch->znode, front->znode) != 0))
 			give_up_node(lock, front->znode);
 		free_front_watch(front);
 	} else if (answer->result == ENSEMBLE_NONODE) {
@@ -203,7 +204,7 @@ static void ask_front(struct front_watch *front)
 
 void lock_watch_front(struct lock *lock, const char *znode)
 {
-	struct front_watch *front = lock->front_watch;
+	struct front_watch *front = lock->front.watch;
 
 	if (front && strcmp(front->znode, znode) == 0) {
 		if (!watch_is_pending(&front->watch) && !lock_front_is_watched(lock))
@@ -216,7 +217,7 @@ void lock_watch_front(struct lock *lock, const char *znode)
 		lock_list_later(lock);
 		return;
 	}
-	front = lock->front_watch = make_front_watch(lock, znode);
+	front = lock->front.watch = make_front_watch(lock, znode);
 	if (front)
 		ask_front(front);
 	else
@@ -225,28 +226,28 @@ void lock_watch_front(struct lock *lock, const char *znode)
 
 void lock_watches_gone(struct lock *lock)
 {
-	watch_fired(&lock->watch);
-	if (lock->front_watch)
-		watch_fired(&lock->front_watch->watch);
+	watch_fired(&lock->node.watch);
+	if (lock->front.watch)
+		watch_fired(&lock->front.watch->watch);
 	lock_watch_none(lock);
 }
 
 const char *lock_front_gone(const struct lock *lock)
 {
-	return lock->front_watch && lock->front_watch->gone ? lock->front_watch->znode : NULL;
+	return lock->front.watch && lock->front.watch->gone ? lock->front.watch->znode : NULL;
 }
 
 bool lock_front_is(const struct lock *lock, const char *znode)
 {
-	return lock->front_watch && strcmp(lock->front_watch->znode, znode) == 0;
+	return lock->front.watch && strcmp(lock->front.watch->znode, znode) == 0;
 }
 
 bool lock_front_is_watched(const struct lock *lock)
 {
-	return watch_is_good(lock->lc, &lock->front_watch->watch);
+	return watch_is_good(lock->lc, &lock->front.watch->watch);
 }
 
 void lock_front_fired(struct lock *lock)
 {
-	watch_fired(&lock->front_watch->watch);
+	watch_fired(&lock->front.watch->watch);
 }

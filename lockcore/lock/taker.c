@@ -20,14 +20,14 @@ bool taker_holds_entry(const struct lc_taker *taker)
 
 bool taker_means(const struct lc_taker *taker)
 {
-	return taker->meant == 0 || taker->meant == taker->entry.lock->czxid;
+	return taker->meant == 0 || taker->meant == taker->entry.lock->node.czxid;
 }
 
 /* ---- what a lock's takers are to each other ---- */
 
 bool lock_is_watched(const struct lock *lock)
 {
-	return watch_is_good(lock->lc, &lock->watch);
+	return watch_is_good(lock->lc, &lock->node.watch);
 }
 
 /* It waits, and its entry is there or may be. */
@@ -42,15 +42,15 @@ bool lock_is_guarded(const struct lock *lock)
 {
 	const struct lc_taker *taker;
 
-	if (lock->front || lock->obstacle == OBSTACLE_LEAVER)
+	if (lock->front.taker || lock->front.obstacle == OBSTACLE_LEAVER)
 		return true;
-	if (lock->holding == 0 || lock->slots != 1 || !lock_is_watched(lock))
+	if (lock->takers.holding == 0 || lock->node.slots != 1 || !lock_is_watched(lock))
 		return false;
-	if (lock->writing > 0)
+	if (lock->takers.writing > 0)
 		return true;
 	/* Shared holders keep out an exclusive taker, and that taker all behind it, as long as its
 	 * entry exists. Its own watch tells. */
-	DL_FOREACH(lock->takers, taker)
+	DL_FOREACH(lock->takers.all, taker)
 		if (may_be_queued(taker))
 			return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&
 			       taker->entry.watch.state != WATCH_IDLE;
@@ -59,9 +59,10 @@ bool lock_is_guarded(const struct lock *lock)
 
 bool lock_bars(const struct lock *lock, enum lc_mode mode)
 {
-	if (lock->slots != 1 || !lock_is_watched(lock))
+	if (lock->node.slots != 1 || !lock_is_watched(lock))
 		return false;
-	return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;
+	return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 || lock->front.taker
+	                            : lock->takers.writing > 0;
 }
 
 /* ---- its state ---- */
@@ -93,12 +94,12 @@ static void count_state(struct lc_taker *taker, int by)
 
 	if (taker->state == TAKER_WAITING) {
 		takers->waiters += (unsigned)by;
-		lock->waiting += (unsigned)by;
+		lock->takers.waiting += (unsigned)by;
 	} else if (taker->state == TAKER_HELD) {
 		takers->holders += (unsigned)by;
-		lock->holding += (unsigned)by;
+		lock->takers.holding += (unsigned)by;
 		if (taker->entry.mode == LC_EXCLUSIVE)
-			lock->writing += (unsigned)by;
+			lock->takers.writing += (unsigned)by;
 	} else if (!taker->entry.wanted) {
 		takers->leaving += (unsigned)by;
 	} else {
@@ -138,12 +139,12 @@ static void leave_front(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
 
-	if (lock->front == taker)
-		lock->front = NULL;
-	if (lock->unseen == &taker->entry)
-		lock->unseen = NULL;
-	if (lock->waiting == 0)
-		lock->obstacle = OBSTACLE_OTHER;
+	if (lock->front.taker == taker)
+		lock->front.taker = NULL;
+	if (lock->handoff.unseen == &taker->entry)
+		lock->handoff.unseen = NULL;
+	if (lock->takers.waiting == 0)
+		lock->front.obstacle = OBSTACLE_OTHER;
 	lock_touch(lock);
 }
 
@@ -175,7 +176,7 @@ void taker_enter(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lc;
 
-	DL_APPEND(taker->entry.lock->takers, taker);
+	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
 	tell_pace(lc);
 	if (taker->wait_until_us != LC_FOREVER)
@@ -189,7 +190,7 @@ void taker_resume(struct lc_taker *taker, bool due)
 	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
 	taker->entry.wanted = wants_entry(taker);
 	lc->takers->missing |= taker->wait == WAIT_MISSING;
-	DL_APPEND(taker->entry.lock->takers, taker);
+	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
 	tell_pace(lc);
 	set_due(taker, due);
@@ -286,7 +287,7 @@ void taker_give_up(struct lc_taker *taker)
 	entry_touch(&taker->entry);
 	timer_clear(&taker->entry.lc->timers, &taker->limit);
 	taker_step(taker);
-	if (taker->entry.lock->waiting > 0)
+	if (taker->entry.lock->takers.waiting > 0)
 		lock_want_list(taker->entry.lock);
 }
 
@@ -331,8 +332,8 @@ static void create_entry(struct lc_taker *taker)
 		return;
 	}
 	/* To the end: the order of creates is the order of entries. */
-	DL_DELETE(lock->takers, taker);
-	DL_APPEND(lock->takers, taker);
+	DL_DELETE(lock->takers.all, taker);
+	DL_APPEND(lock->takers.all, taker);
 	stored_move(&taker->entry.stored);
 	/* Sent back to back: a free lock costs one round trip. */
 	if (taker_needs_list(taker))
@@ -346,8 +347,8 @@ static void delete_entry(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 
 	/* It guards the lock for the taker that got it by hand-off: handoff.c goes on. */
-	if (lock->held_back && lock->unseen) {
-		entry_watch(lock->unseen);
+	if (lock->handoff.held_back && lock->handoff.unseen) {
+		entry_watch(lock->handoff.unseen);
 		return;
 	}
 	entry_set_deleting(&taker->entry, true);
@@ -370,7 +371,7 @@ void taker_step(struct lc_taker *taker)
 			return;
 		else if (taker->wait == WAIT_PROBING)
 			lock_want_list(entry->lock);
-		else if (!entry->lock->unresolved)
+		else if (!entry->lock->batch.unresolved)
 			create_entry(taker);
 		return;
 	case ENTRY_PRESENT:
@@ -411,16 +412,16 @@ void taker_free_if_done(struct lc_taker *taker)
 	stored_end(&taker->entry.stored); /* it only waits for an answer, if at all */
 	if (taker->entry.pending > 0)
 		return;
-	assert(!taker->due_prev && !taker->changed_prev && lock->front != taker);
+	assert(!taker->due_prev && !taker->changed_prev && lock->front.taker != taker);
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->recheck);
 	quota_return_entry(lc, &taker->charge);
 	count_state(taker, -1);
-	DL_DELETE(lock->takers, taker);
+	DL_DELETE(lock->takers.all, taker);
 	taker_free(taker);
-	lock->unresolved &= lock->takers != NULL;
+	lock->batch.unresolved &= lock->takers.all != NULL;
 	/* A listing that is under way was sent after the delete: answers come in order. */
-	if (lock->lists_pending == 0 || !lock->takers)
+	if (lock->lists.pending == 0 || !lock->takers.all)
 		lock_touch(lock);
 	lock_unuse(lock);
 }

@@ -99,7 +99,8 @@ static unsigned flags_of(const struct lc_taker *taker)
 
 	return (entry->mode == LC_SHARED ? FLAG_SHARED : 0) |
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
-	       (entry->gone ? FLAG_GONE : 0) | (entry->lock->unseen == entry ? FLAG_UNSEEN : 0) |
+	       (entry->gone ? FLAG_GONE : 0) |
+	       (entry->lock->handoff.unseen == entry ? FLAG_UNSEEN : 0) |
 	       (entry->told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
 }
 
@@ -128,7 +129,7 @@ void taker_write(struct carry *carry, struct lc_taker *taker)
 		.recheck_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER,
 		.held_since_ms = entry->held_since_ms,
 		.charged = taker->charge.bytes,
-		.watches_uid = entry->lock->charge.uid,
+		.watches_uid = entry->lock->node.charge.uid,
 	};
 
 	if (taker->state == TAKER_HELD && !taker->told_taken)
@@ -192,7 +193,7 @@ static bool has_good_flags(const struct lock *lock, const struct parts *parts)
 	if (parts->flags & FLAG_GONE && parts->entry != ENTRY_PRESENT)
 		return false;
 	return !(parts->flags & FLAG_UNSEEN) ||
-	       (parts->state == TAKER_HELD && !shared && !lock->unseen);
+	       (parts->state == TAKER_HELD && !shared && !lock->handoff.unseen);
 }
 
 static bool has_good_state(const struct lc *lc, const struct lc_taker *taker,
@@ -269,7 +270,7 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 		return false;
 	}
 	if (parts->flags & FLAG_UNSEEN)
-		lock->unseen = entry;
+		lock->handoff.unseen = entry;
 	quota_charge_entry(lc, &taker->charge, entry->uid, parts->charged);
 	taker_resume(taker, parts->flags & FLAG_DUE);
 	if (parts->limit_us != LC_FOREVER)

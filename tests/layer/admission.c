@@ -31,7 +31,7 @@ static struct lc_taker *queue_one(struct rig *rig, pid_t pid, enum lc_mode mode,
 static void set_slots(struct rig *rig, struct lock *lock, unsigned slots)
 {
 	takers_answer_watches(rig);
-	watch_fired(&lock->watch);
+	watch_fired(&lock->node.watch);
 	lock_watch(lock);
 	takers_lock.version++;
 	takers_answer_slots(rig, slots);
@@ -47,7 +47,7 @@ static void first_of_all(void **state)
 	takers_answer_lists(rig, "locks-below " OTHER(3) " #2-2");
 	rig_expect_told(rig, "1 taken");
 	assert_true(taker->entry.first);
-	assert_null(taker->entry.lock->front);
+	assert_null(taker->entry.lock->front.taker);
 }
 
 static void shared_ones_together(void **state)
@@ -77,8 +77,8 @@ static void without_a_lease(void **state)
 	rig->session.lease.deadline_us = rig->now_us + MS;
 	takers_answer_lists(rig, "#2-1");
 	rig_expect_told(rig, "");
-	assert_ptr_equal(lock->front, taker);
-	assert_int_equal(lock->obstacle, OBSTACLE_LEASE);
+	assert_ptr_equal(lock->front.taker, taker);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_LEASE);
 	assert_non_null(strstr(rig->sent, "set " RIG_NODE));
 }
 
@@ -104,7 +104,7 @@ static void without_a_lease_any_more(void **state)
 	rig_expect_told(rig, "");
 	assert_non_null(strstr(rig->sent, "unwatch /locks/a/" OTHER(1)));
 	assert_false(lock_front_is(lock, OTHER(1)));
-	assert_int_equal(lock->obstacle, OBSTACLE_LEASE);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_LEASE);
 }
 
 /* ---- takers that wait, and for which entry ---- */
@@ -117,9 +117,9 @@ static void behind_another_client(void **state)
 	rig_forget(rig);
 	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_expect_told(rig, "");
-	assert_ptr_equal(taker->entry.lock->front, taker);
+	assert_ptr_equal(taker->entry.lock->front.taker, taker);
 	rig_expect_sent(rig, "watch /locks/a, watch /locks/a/#2-2, watch /locks/a/" OTHER(1));
-	assert_true(taker->entry.lock->recheck.armed);
+	assert_true(taker->entry.lock->lists.recheck.armed);
 }
 
 /* When our own holder goes, a listing follows: no watch of the holder's entry is needed. */
@@ -131,8 +131,8 @@ static void behind_one_of_ours(void **state)
 	struct lock *lock = holder->entry.lock;
 
 	takers_answer_lists(rig, "#2-1 #3-2");
-	assert_null(lock->front);
-	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
+	assert_null(lock->front.taker);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
 	assert_true(entry_is_seen(&taker->entry));
 	assert_true(lock_is_watched(lock));
 	assert_int_equal(holder->entry.watch.state, WATCH_IDLE);
@@ -148,10 +148,10 @@ static void behind_a_leaver(void **state)
 
 	takers_leave(rig, leaver);
 	takers_answer_error(rig, ENSEMBLE_REFUSED);
-	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
 	takers_answer_lists(rig, "#2-1 #3-2");
-	assert_int_equal(lock->obstacle, OBSTACLE_LEAVER);
-	assert_null(lock->front);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_LEAVER);
+	assert_null(lock->front.taker);
 	rig_expect_told(rig, "");
 }
 
@@ -165,7 +165,7 @@ static void behind_a_lost_lock(void **state)
 	queue_one(rig, 2, LC_EXCLUSIVE, 2);
 	takers_answer_lists(rig, "#2-1 #3-2");
 	assert_true(entry_is_seen(&loser->entry)); /* watched: another client may delete it */
-	assert_int_equal(loser->entry.lock->obstacle, OBSTACLE_OTHER);
+	assert_int_equal(loser->entry.lock->front.obstacle, OBSTACLE_OTHER);
 }
 
 static void with_several_slots(void **state)
@@ -178,7 +178,7 @@ static void with_several_slots(void **state)
 	set_slots(rig, lock, 2);
 	rig_forget(rig);
 	takers_answer_lists(rig, THEIRS(1) " " THEIRS(2) " #2-3");
-	assert_ptr_equal(lock->front, taker);
+	assert_ptr_equal(lock->front.taker, taker);
 	assert_false(lock_front_is(lock, THEIRS(2))); /* any entry ahead may go first */
 	rig_expect_told(rig, "");
 	lock_want_list(lock);
@@ -358,7 +358,7 @@ static void nobody_is_refused_while_unresolved(void **state)
 	struct lc_taker *holder = takers_queue(rig, 1, LC_SHARED, 1, "#2-1");
 
 	begin_try(rig, 2, LC_EXCLUSIVE);
-	holder->entry.lock->unresolved = true;
+	holder->entry.lock->batch.unresolved = true;
 	rig_forget(rig);
 	{
 		struct lc_taker *unknown = takers_take(rig, 3, LC_SHARED, LC_FOREVER);
@@ -464,8 +464,8 @@ static void nobody_waits(void **state)
 	takers_answer_lists(rig, "#2-2");
 	rig_expect_told(rig, "1 taken");
 	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1));
-	assert_null(lock->front);
-	assert_true(lock->recheck.armed);
+	assert_null(lock->front.taker);
+	assert_true(lock->lists.recheck.armed);
 }
 
 /* A listing shows this taker's entry alone. */
@@ -489,13 +489,13 @@ static void looked_at_in_the_turn(void **state)
 	struct lock *lock = holder->entry.lock;
 
 	for (int held_back = 0; held_back <= 1; held_back++) {
-		lock->held_back = held_back;
+		lock->handoff.held_back = held_back;
 		lock_touch(lock);
 		admit_one(holder);
 		assert_int_equal(lock->touched, held_back);
 	}
 	takers_turn(rig);
-	assert_false(lock->held_back);
+	assert_false(lock->handoff.held_back);
 }
 
 /* The lock was made anew while the order was read: the taker of the old lock may not hold. */
@@ -509,7 +509,7 @@ static void means_the_former_lock(void **state)
 	lock_unwant_list(lock);
 	admit_one(taker);
 	assert_int_equal(taker->state, TAKER_WAITING);
-	assert_true(lock->want_list);
+	assert_true(lock->lists.wanted);
 	taker->meant = 0;
 }
 

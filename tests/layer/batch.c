@@ -97,7 +97,7 @@ static void one_goes_alone(void **state)
 	struct rig *rig = *state;
 	struct entry *entry = add(rig, "a");
 
-	entry->lock->list_sent = 5;
+	entry->lock->lists.sent = 5;
 	create(entry);
 	rig_expect_sent(rig, "");
 	batch_send(&rig->lc);
@@ -261,13 +261,13 @@ static void the_rest_is_not_bound(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	create_many(rig, many, LENGTH(many), NULL);
 	batch_send(&rig->lc);
 	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/125/#129-, "
 	                                  "create ephemeral /locks/126/#130-"));
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 	end_many(rig, many, LENGTH(many));
 }
 
@@ -450,7 +450,7 @@ static void guarded_delete(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
@@ -459,7 +459,7 @@ static void guarded_delete(void **state)
 	answer_all(rig, ENSEMBLE_OK, NULL);
 	rig_expect_told(rig, "2 seen, 2 changed, alive, 1 absent, 1 changed");
 	assert_int_equal(next->pending, 0);
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 }
 
 static void guarded_delete_fails(void **state)
@@ -467,18 +467,18 @@ static void guarded_delete_fails(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "1 changed, 2 changed");
 	assert_false(leaver->lock->batch.last_write_ok);
-	assert_true(leaver->lock->held_back);
+	assert_true(leaver->lock->handoff.held_back);
 	batch_send(&rig->lc); /* the delete must not go alone before the next entry was seen */
 	rig_expect_sent(rig, "");
 	assert_int_equal(leaver->state, ENTRY_PRESENT);
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 	assert_int_equal(next->pending, 0);
 }
 
@@ -490,13 +490,13 @@ static void guarded_delete_fails_beside_a_watch(void **state)
 
 	next->watch.state = WATCH_PENDING;
 	watch_answered(&rig->lc, &next->watch, true);
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "1 changed, 2 seen, 2 changed");
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 }
 
 /* It has got the lock meanwhile: the delete is to be sent again, with the check of this one. */
@@ -506,17 +506,17 @@ static void guarded_delete_fails_for_another(void **state)
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
 		     *third = add_present(rig, "a", 3);
 
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
-	leaver->lock->unseen = third;
+	leaver->lock->handoff.unseen = third;
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
-	assert_false(leaver->lock->held_back);
+	assert_false(leaver->lock->handoff.held_back);
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#4-3 + delete /locks/a/#2-1");
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 }
 
 /* The next taker has left between two refusals: what the first one held back is still to be
@@ -528,17 +528,17 @@ static void guarded_deletes_fail_for_one_that_left(void **state)
 		     *other = add_present(rig, "a", 3);
 
 	leaver->lock->batch.last_write_ok = false;
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	drop(other);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(leaver->lock->held_back);
-	leaver->lock->unseen = NULL;
+	assert_true(leaver->lock->handoff.held_back);
+	leaver->lock->handoff.unseen = NULL;
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(leaver->lock->held_back);
+	assert_true(leaver->lock->handoff.held_back);
 }
 
 /* Also where the lock's requests go alone: then the two, and nothing else. */
@@ -549,14 +549,14 @@ static void guarded_delete_alone(void **state)
 		     *other = add_present(rig, "b", 3), *last = add_present(rig, "c", 4);
 
 	leaver->lock->batch.last_write_ok = false;
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(other);
 	drop(leaver);
 	drop(last);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/b/#4-3, check /locks/a/#3-2 + delete /locks/a/#2-1, "
 	                     "delete /locks/c/#5-4");
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 }
 
 /* Together with others it may have failed for them: it is sent again with the check alone. */
@@ -566,17 +566,17 @@ static void guarded_delete_fails_with_others(void **state)
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
 		     *other = add_present(rig, "b", 3);
 
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	drop(other);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1 + delete /locks/b/#4-3");
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
-	assert_false(leaver->lock->held_back);
+	assert_false(leaver->lock->handoff.held_back);
 	rig_forget(rig);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1, delete /locks/b/#4-3");
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 }
 
 static void guarded_delete_unknown(void **state)
@@ -584,13 +584,13 @@ static void guarded_delete_unknown(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->unseen = next;
+	leaver->lock->handoff.unseen = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_UNKNOWN, NULL);
 	rig_expect_told(rig, "2 changed, 1 changed");
-	leaver->lock->unseen = NULL;
+	leaver->lock->handoff.unseen = NULL;
 }
 
 /* An entry that is made in the transaction that deletes the first entry may follow it. */
@@ -600,17 +600,17 @@ static void released_and_taken(void **state)
 	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
 
 	first->first = true;
-	first->lock->waiting = 1;
+	first->lock->takers.waiting = 1;
 	drop(first);
 	create(next);
 	lock_want_list(first->lock);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/a/#2-4 + create ephemeral /locks/a/#3-");
 	assert_int_equal(next->follows, 4);
-	assert_false(first->lock->want_list);
+	assert_false(first->lock->lists.wanted);
 	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, rig_entry_path(next, 5)});
 	assert_int_equal(next->number, 5);
-	first->lock->waiting = 0;
+	first->lock->takers.waiting = 0;
 }
 
 /* The release went out in an earlier turn: others may have come in between. */
@@ -634,15 +634,15 @@ static void left_and_taken(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 4), *next = add(rig, "a");
 
-	leaver->lock->waiting = 1;
+	leaver->lock->takers.waiting = 1;
 	drop(leaver);
 	create(next);
 	lock_want_list(leaver->lock);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
 	assert_int_equal(next->follows, -1);
-	assert_true(leaver->lock->want_list);
-	leaver->lock->waiting = 0;
+	assert_true(leaver->lock->lists.wanted);
+	leaver->lock->takers.waiting = 0;
 }
 
 /* The listing is sent if another taker may need it, or if it is needed to find an entry. */
@@ -659,9 +659,9 @@ static void listed_all_the_same(void **state)
 		next = add(rig, "a");
 		lock = first->lock;
 		first->first = true;
-		lock->waiting = i == 0 ? 2 : 1;
-		lock->holding = i == 1;
-		lock->unresolved = i == 2;
+		lock->takers.waiting = i == 0 ? 2 : 1;
+		lock->takers.holding = i == 1;
+		lock->batch.unresolved = i == 2;
 		lock->batch.overtaken = i == 4;
 		drop(first);
 		create(next);
@@ -669,9 +669,9 @@ static void listed_all_the_same(void **state)
 		lock_want_list(lock);
 		batch_send(&rig->lc);
 		assert_int_equal(next->follows, 0);
-		assert_true(lock->want_list);
-		lock->waiting = lock->holding = 0;
-		lock->unresolved = false;
+		assert_true(lock->lists.wanted);
+		lock->takers.waiting = lock->takers.holding = 0;
+		lock->batch.unresolved = false;
 		tear_down((void *[]){rig});
 	}
 }

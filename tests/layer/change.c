@@ -239,7 +239,7 @@ static void value_of_a_lost_lock(void **state)
 	answer(rig, 3, "");
 	rig_answer_error(rig, ENSEMBLE_NONODE); /* the entry or the lock is gone */
 	rig_expect_told(rig, "EIO");
-	assert_true(holder->entry.lock->want_list);
+	assert_true(holder->entry.lock->lists.wanted);
 	set_value(rig, holder, "new", false);
 	taker_lose(holder);
 	rig_forget(rig);
@@ -409,7 +409,7 @@ static void one_of_them_is_gone(void **state)
 	takers_answer_watches(rig);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(holder->entry.lock->want_list);
+	assert_true(holder->entry.lock->lists.wanted);
 	rig_expect_sent(rig, "sync " RIG_DIR ", get " RIG_DIR);
 	rig_find_home(rig);
 	rig_expect_sent(rig, "create ephemeral " RIG_NODE " 'm0 00000000001'");

@@ -116,7 +116,7 @@ static void become_unknown(struct rig *rig)
 	created(ENSEMBLE_UNKNOWN, NULL, NULL);
 	rig_expect_told(rig, "7 changed");
 	assert_int_equal(one.state, ENTRY_UNKNOWN);
-	assert_true(one.lock->unresolved);
+	assert_true(one.lock->batch.unresolved);
 	assert_true(is_list_wanted());
 }
 
@@ -244,7 +244,7 @@ static void one_was_refused(void **state)
 	struct timer *recheck;
 
 	become_unknown(rig);
-	recheck = &one.lock->recheck;
+	recheck = &one.lock->lists.recheck;
 	timer_clear(&rig->lc.timers, recheck);
 	find_two(rig, ENSEMBLE_REFUSED, ENSEMBLE_NONODE);
 	assert_false(is_list_wanted());
@@ -292,13 +292,13 @@ static void was_deleted_already(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.lock->obstacle = OBSTACLE_LEAVER;
+	one.lock->front.obstacle = OBSTACLE_LEAVER;
 	begin_deletion();
 	deleted(ENSEMBLE_NONODE);
 	rig_expect_told(rig, "7 absent, 7 changed");
 	assert_true(is_list_wanted());
 	assert_false(one.lock->batch.last_write_ok);
-	one.lock->obstacle = OBSTACLE_OTHER;
+	one.lock->front.obstacle = OBSTACLE_OTHER;
 }
 
 static void is_deleted_again(void **state)
@@ -306,7 +306,7 @@ static void is_deleted_again(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.lock->obstacle = OBSTACLE_LEAVER;
+	one.lock->front.obstacle = OBSTACLE_LEAVER;
 	begin_deletion();
 	deleted(ENSEMBLE_UNKNOWN);
 	rig_expect_told(rig, "7 changed");
@@ -321,7 +321,7 @@ static void is_deleted_again(void **state)
 	begin_deletion();
 	deleted(ENSEMBLE_GONE);
 	rig_expect_told(rig, "");
-	one.lock->obstacle = OBSTACLE_OTHER;
+	one.lock->front.obstacle = OBSTACLE_OTHER;
 }
 
 /* ---- which node it is ---- */

@@ -119,11 +119,11 @@ static void is_watched(void **state)
 	assert_false(entry_is_seen(&one));
 	entry_watch(&one);
 	rig_expect_sent(rig, "watch /locks/build/#2-5");
-	one.lock->held_back = true; /* that is asked behind a write */
+	one.lock->handoff.held_back = true; /* that is asked behind a write */
 	answer_get(rig, 100, RIG_SESSION, 0, "");
 	rig_expect_told(rig, "7 seen, 7 changed");
 	assert_true(entry_is_seen(&one));
-	one.lock->held_back = false;
+	one.lock->handoff.held_back = false;
 }
 
 static void is_not_watched_without_contact(void **state)

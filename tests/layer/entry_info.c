@@ -241,7 +241,7 @@ static void no_token(void **state)
 
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "EIO");
-	assert_true(holder->entry.lock->want_list);
+	assert_true(holder->entry.lock->lists.wanted);
 	call = fetch(rig, holder);
 	lc_cancel(call);
 	rig_answer_error(rig, ENSEMBLE_NONODE);

@@ -40,7 +40,7 @@ static void next_of_ours(void **state)
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	assert_int_equal(rig->lc.counters.hand_offs, 1);
 	assert_true(pair.next->entry.first);
-	assert_ptr_equal(pair.lock->unseen, &pair.next->entry);
+	assert_ptr_equal(pair.lock->handoff.unseen, &pair.next->entry);
 }
 
 /* A leaver of this mount stands in between. */
@@ -106,13 +106,13 @@ static void cause(enum doubt doubt, struct rig *rig, const struct pair *pair)
 		pair->holder->entry.gone = true;
 		break;
 	case UNRESOLVED:
-		pair->lock->unresolved = true;
+		pair->lock->batch.unresolved = true;
 		break;
 	case SECOND_HOLDER:
-		pair->lock->holding++;
+		pair->lock->takers.holding++;
 		break;
 	case NOT_WATCHED:
-		watch_fired(&pair->lock->watch);
+		watch_fired(&pair->lock->node.watch);
 		break;
 	case NO_LEASE:
 		rig->session.lease.deadline_us = rig->now_us + MS;
@@ -134,7 +134,7 @@ static void needs_a_listing(void **state)
 		cause((enum doubt)doubt, rig, &pair);
 		handoff_leave(pair.holder);
 		expect((pair.next->state == TAKER_HELD) == (doubt == NONE), "doubt %zu", doubt);
-		pair.lock->holding -= doubt == SECOND_HOLDER;
+		pair.lock->takers.holding -= doubt == SECOND_HOLDER;
 		pair.holder->entry.mode = mode;
 		pair.next->entry.mode = LC_EXCLUSIVE;
 		pair.next->entry.number = 2;
@@ -156,15 +156,15 @@ static void guard(void **state)
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
-	assert_true(pair.lock->held_back);
+	assert_true(pair.lock->handoff.held_back);
 	handoff_release(pair.lock);
 	handoff_seen(&pair.holder->entry); /* not the unseen entry */
 	takers_turn(rig);
 	rig_expect_sent(rig, "");
 	takers_answer_watches(rig);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
-	assert_false(pair.lock->held_back);
-	assert_null(pair.lock->unseen);
+	assert_false(pair.lock->handoff.held_back);
+	assert_null(pair.lock->handoff.unseen);
 }
 
 /* The watch is good behind the refusal: the guard itself must be gone, and is deleted alone. */
@@ -177,7 +177,7 @@ static void guard_is_gone(void **state)
 	rig_forget(rig);
 	takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
-	assert_null(pair.lock->unseen);
+	assert_null(pair.lock->handoff.unseen);
 }
 
 /* A watch that was asked before the grant, and is answered late, is no proof. */
@@ -190,10 +190,10 @@ static void old_watch(void **state)
 	entry_watch(&pair.next->entry);
 	takers_leave(rig, pair.holder);
 	takers_answer_watches(rig);
-	assert_ptr_equal(pair.lock->unseen, &pair.next->entry);
+	assert_ptr_equal(pair.lock->handoff.unseen, &pair.next->entry);
 	rig_forget(rig);
 	takers_answer_error(rig, ENSEMBLE_OK); /* of the check */
-	assert_null(pair.lock->unseen);
+	assert_null(pair.lock->handoff.unseen);
 }
 
 /* What the refused delete guarded is handed on once more: it goes with the new check. */
@@ -206,13 +206,13 @@ static void guard_of_the_one_behind(void **state)
 	watch_fired(&pair.next->entry.watch);
 	takers_leave(rig, pair.holder);
 	takers_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(pair.lock->held_back);
+	assert_true(pair.lock->handoff.held_back);
 	rig_forget(rig);
 	takers_leave(rig, pair.next);
 	rig_expect_told(rig, "3 taken");
 	rig_expect_sent(rig, "check /locks/a/#4-3 + delete /locks/a/#2-1, "
 	                     "check /locks/a/#4-3 + delete /locks/a/#3-2");
-	assert_ptr_equal(pair.lock->unseen, &third->entry);
+	assert_ptr_equal(pair.lock->handoff.unseen, &third->entry);
 }
 
 /* ---- preparing the next hand-off ---- */
@@ -291,13 +291,13 @@ static void made_first(void **state)
 		if (flaw == HAS_FAILED)
 			taker_fail(taker, -1);
 		taker->meant = flaw == MEANS_OTHER ? 49 : 0;
-		lock->holding += flaw == SOMEBODY_HOLDS;
-		lock->unresolved = flaw == IS_UNRESOLVED;
+		lock->takers.holding += flaw == SOMEBODY_HOLDS;
+		lock->batch.unresolved = flaw == IS_UNRESOLVED;
 		if (flaw == NO_GRANT)
 			rig->session.lease.deadline_us = rig->now_us + MS;
 		handoff_present(&taker->entry, flaw != FLAWS);
 		expect((taker->state == TAKER_HELD) == (flaw == NO_FLAW), "flaw %zu", flaw);
-		lock->holding -= flaw == SOMEBODY_HOLDS;
+		lock->takers.holding -= flaw == SOMEBODY_HOLDS;
 		taker->entry.number = 5;
 		takers_end(rig);
 	}
@@ -357,17 +357,17 @@ static void nobody_listed_for_it(void **state)
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
 	struct lock *lock = taker->entry.lock;
 
-	taker->entry.created_at = lock->list_sent;
+	taker->entry.created_at = lock->lists.sent;
 	lock_unwant_list(lock);
 	handoff_present(&taker->entry, true);
-	assert_false(lock->want_list); /* the front is watched */
-	lock->front = NULL;
+	assert_false(lock->lists.wanted); /* the front is watched */
+	lock->front.taker = NULL;
 	handoff_present(&taker->entry, true);
-	assert_true(lock->want_list);
+	assert_true(lock->lists.wanted);
 	lock_unwant_list(lock);
-	taker->entry.created_at = lock->list_sent - 1; /* a listing was sent since */
+	taker->entry.created_at = lock->lists.sent - 1; /* a listing was sent since */
 	handoff_present(&taker->entry, true);
-	assert_false(lock->want_list);
+	assert_false(lock->lists.wanted);
 }
 
 static void numbers_that_follow(void **state)
@@ -463,7 +463,7 @@ static void event_is_the_grant(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = behind_another(rig);
 
-	assert_ptr_equal(taker->entry.lock->front, taker);
+	assert_ptr_equal(taker->entry.lock->front.taker, taker);
 	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
 	rig_expect_told(rig, "1 taken");
 	rig_expect_sent(rig, "");
@@ -493,9 +493,9 @@ static void event_is_no_grant(void **state)
 
 		taker = behind_another(rig);
 		if (hitch == TWO_SLOTS)
-			taker->entry.lock->slots = 2;
+			taker->entry.lock->node.slots = 2;
 		if (hitch == UNWATCHED)
-			watch_fired(&taker->entry.lock->watch);
+			watch_fired(&taker->entry.lock->node.watch);
 		if (hitch == UNSEEN)
 			watch_fired(&taker->entry.watch);
 		if (hitch == NOT_FIRST)
@@ -535,10 +535,10 @@ static void lines_up(void **state)
 	struct lc_taker *taker = behind_another(rig);
 	struct lock *lock = taker->entry.lock;
 
-	lock->front = NULL;
+	lock->front.taker = NULL;
 	assert_true(handoff_line_up(lock));
-	assert_ptr_equal(lock->front, taker);
-	lock->front = NULL;
+	assert_ptr_equal(lock->front.taker, taker);
+	lock->front.taker = NULL;
 	entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
 	assert_false(handoff_line_up(lock));
 	entry_set_ahead(&taker->entry, OTHER(1), AHEAD_FIRST);

@@ -33,8 +33,8 @@ static void one_listing_for_all(void **state)
 	takers_turn(rig);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, create ephemeral /locks/a/#3-, "
 	                     "children /locks/a");
-	assert_int_equal(taker->entry.lock->list_sent, 1);
-	assert_int_equal(taker->entry.lock->lists_pending, 1);
+	assert_int_equal(taker->entry.lock->lists.sent, 1);
+	assert_int_equal(taker->entry.lock->lists.pending, 1);
 }
 
 /* An entry whose create is unsent would not be in the listing. */
@@ -59,7 +59,7 @@ static void nobody_here(void **state)
 	assert_int_equal(lock_get(&rig->lc, "a", 0, &lock), 0);
 	want_list(rig, lock);
 	rig_expect_sent(rig, "");
-	assert_false(lock->want_list);
+	assert_false(lock->lists.wanted);
 	lock_unuse(lock);
 }
 
@@ -70,14 +70,14 @@ static void names_are_watched(void **state)
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 	struct lock *lock = taker->entry.lock;
 
-	lock->slots = 2;
+	lock->node.slots = 2;
 	want_list(rig, lock);
 	rig_expect_sent(rig, "children watched /locks/a");
-	lock->waiting--;
+	lock->takers.waiting--;
 	want_list(rig, lock);
 	rig_expect_sent(rig, "children /locks/a");
-	lock->waiting++;
-	lock->slots = 1;
+	lock->takers.waiting++;
+	lock->node.slots = 1;
 }
 
 /* ---- the entries of a listing ---- */
@@ -123,7 +123,7 @@ static void unknown_create(void **state)
 		takers_turn(rig);
 		takers_reconnect(rig);
 		assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
-		assert_true(taker->entry.lock->unresolved);
+		assert_true(taker->entry.lock->batch.unresolved);
 		rig_forget(rig);
 		takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER); /* its create waits for that, too */
 		takers_turn(rig);
@@ -137,7 +137,7 @@ static void unknown_create(void **state)
 		assert_int_equal(taker->entry.state, shown ? ENTRY_PRESENT : ENTRY_CREATING);
 		if (shown)
 			takers_answer_list(rig, "#2-1");
-		assert_false(taker->entry.lock->unresolved);
+		assert_false(taker->entry.lock->batch.unresolved);
 		assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#3-"));
 		takers_end(rig);
 	}
@@ -154,7 +154,7 @@ static void not_shown_and_not_answered(void **state)
 	want_list(rig, taker->entry.lock);
 	takers_answer_lists(rig, OTHER(1));
 	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
-	assert_true(taker->entry.lock->unresolved);
+	assert_true(taker->entry.lock->batch.unresolved);
 	taker->entry.pending--;
 }
 
@@ -179,15 +179,15 @@ static void lock_is_not_there(void **state)
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
 	takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
-	watch_fired(&holder->entry.lock->watch);
+	watch_fired(&holder->entry.lock->node.watch);
 	takers_take(rig, 3, LC_SHARED, 0);
-	holder->entry.lock->obstacle = OBSTACLE_LEAVER;
+	holder->entry.lock->front.obstacle = OBSTACLE_LEAVER;
 	want_list(rig, holder->entry.lock);
 	rig_forget(rig);
 	while (strncmp(rig_unanswered(rig), "children ", 9) == 0)
 		takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "1 lost, 2 taken ENOENT");
-	assert_int_equal(holder->entry.lock->obstacle, OBSTACLE_OTHER);
+	assert_int_equal(holder->entry.lock->front.obstacle, OBSTACLE_OTHER);
 	/* The try creates its entry: this server may lag behind a lock that was made anew. */
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
 }
@@ -222,10 +222,10 @@ static void refused(void **state)
 
 		takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 		want_list(rig, holder->entry.lock);
-		timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
+		timer_clear(&rig->lc.timers, &holder->entry.lock->lists.recheck);
 		takers_answer_error(rig, rows[i].result);
 		rig_expect_told(rig, rows[i].told);
-		assert_true(holder->entry.lock->recheck.armed);
+		assert_true(holder->entry.lock->lists.recheck.armed);
 		takers_end(rig);
 	}
 }
@@ -237,10 +237,10 @@ static void refused_and_unresolved(void **state)
 	struct lock *lock = holder->entry.lock;
 
 	want_list(rig, lock);
-	lock->unresolved = true;
+	lock->batch.unresolved = true;
 	takers_answer_error(rig, ENSEMBLE_REFUSED);
-	assert_int_equal(lock->recheck.at_us, rig->now_us + SECOND);
-	lock->unresolved = false;
+	assert_int_equal(lock->lists.recheck.at_us, rig->now_us + SECOND);
+	lock->batch.unresolved = false;
 }
 
 /* An entry that is known to be gone becomes absent, though the listing was refused. */
@@ -265,7 +265,7 @@ static void not_answered(void **state)
 	rig_forget(rig);
 	takers_answer_error(rig, ENSEMBLE_UNKNOWN); /* though the connection lives */
 	rig_expect_sent(rig, "children /locks/a");
-	assert_int_equal(taker->entry.lock->lists_pending, 1);
+	assert_int_equal(taker->entry.lock->lists.pending, 1);
 }
 
 /* Another lock has the name by now. */
@@ -280,7 +280,7 @@ static void made_anew(void **state)
 	want_list(rig, lock);
 	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_expect_told(rig, "1 taken ENOENT");
-	assert_int_equal(lock->czxid, 60);
+	assert_int_equal(lock->node.czxid, 60);
 }
 
 /* The known number of slots is of another version of the lock's data than the listing. */
@@ -337,7 +337,7 @@ static void front_was_not_there(void **state)
 		takers_answer_error(rig, ENSEMBLE_NONODE);
 		rig_expect_told(rig, granted ? "1 taken" : "");
 		assert_int_equal(strstr(rig->sent, "children") != NULL, !granted);
-		assert_null(taker->entry.lock->front_watch);
+		assert_null(taker->entry.lock->front.watch);
 		takers_end(rig);
 	}
 }
@@ -350,7 +350,7 @@ static void nobody_is_left(void **state)
 
 	takers_leave(rig, taker);
 	takers_answer_error(rig, ENSEMBLE_OK);
-	assert_null(lock->front_watch);
+	assert_null(lock->front.watch);
 	rig_expect_sent(rig, "delete /locks/a/#2-2, unwatch /locks/a/" OTHER(1));
 	assert_true(lock->idle);
 }
@@ -369,7 +369,7 @@ static void front_leaves(void **state)
 	takers_leave(rig, front);
 	rig_expect_sent(rig, "watch /locks/a/#3-5, unwatch /locks/a/" OTHER(
 				     1) ", watch /locks/a/" OTHER(4) ", delete /locks/a/#2-2");
-	assert_ptr_equal(lock->front, second);
+	assert_ptr_equal(lock->front.taker, second);
 }
 
 /* ---- events ---- */
@@ -453,10 +453,10 @@ static void front_goes_without_contact(void **state)
 	lock_unwant_list(taker->entry.lock);
 	rig_forget(rig);
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA);
-	assert_true(taker->entry.lock->want_list);
+	assert_true(taker->entry.lock->lists.wanted);
 	lock_unwant_list(taker->entry.lock);
 	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
-	assert_true(taker->entry.lock->want_list);
+	assert_true(taker->entry.lock->lists.wanted);
 	rig_expect_sent(rig, "");
 	assert_int_equal(taker->state, TAKER_WAITING);
 }
@@ -529,10 +529,10 @@ static void lease_is_good_again(void **state)
 	struct lock *lock = taker->entry.lock;
 
 	locks_fresh(&rig->lc);
-	assert_false(lock->want_list);
-	lock->obstacle = OBSTACLE_LEASE;
+	assert_false(lock->lists.wanted);
+	lock->front.obstacle = OBSTACLE_LEASE;
 	locks_fresh(&rig->lc);
-	assert_true(lock->want_list);
+	assert_true(lock->lists.wanted);
 }
 
 /* All that was known of the locks is void. */
@@ -543,21 +543,21 @@ static void session_ends(void **state)
 			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	struct lock *lock = holder->entry.lock;
 
-	lock->front = waiter;
-	lock->unseen = &waiter->entry;
-	lock->obstacle = OBSTACLE_LEASE;
-	lock->unresolved = lock->slots_asked = true;
+	lock->front.taker = waiter;
+	lock->handoff.unseen = &waiter->entry;
+	lock->front.obstacle = OBSTACLE_LEASE;
+	lock->batch.unresolved = lock->lists.slots_asked = true;
 	lock->batch.last_write_ok = lock->batch.together = true;
 	lock_recheck(lock);
 	rig->takers.missing = true;
 	rig_end_session(rig, false);
 	assert_false(rig->takers.missing);
-	assert_null(lock->front);
-	assert_null(lock->unseen);
-	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
-	assert_false(lock->unresolved || lock->slots_asked || lock->batch.last_write_ok ||
-	             lock->batch.together);
-	assert_false(lock->recheck.armed);
+	assert_null(lock->front.taker);
+	assert_null(lock->handoff.unseen);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
+	assert_false(lock->batch.unresolved || lock->lists.slots_asked ||
+	             lock->batch.last_write_ok || lock->batch.together);
+	assert_false(lock->lists.recheck.armed);
 	assert_false(lock_is_watched(lock));
 	takers_turn(rig);
 	rig_expect_told(rig, "1 lost");

@@ -40,12 +40,12 @@ static void watched(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lock *lock = ctx;
 
-	watch_answered(lock->lc, &lock->watch, answer->result == ENSEMBLE_OK);
+	watch_answered(lock->lc, &lock->node.watch, answer->result == ENSEMBLE_OK);
 }
 
 static void watch(struct rig *rig, struct lock *lock)
 {
-	watch_ask(&rig->lc, &lock->watch, lock->path, watched, lock);
+	watch_ask(&rig->lc, &lock->node.watch, lock->path, watched, lock);
 	rig_answer_data(rig, 0, "");
 	rig_forget(rig);
 }
@@ -99,15 +99,15 @@ static void kept_for_a_while(void **state)
 	struct lock *lock = get(rig, "a");
 
 	lock->batch.last_write_ok = true;
-	lock->obstacle = OBSTACLE_LEAVER;
-	lock->unresolved = lock->slots_asked = true;
+	lock->front.obstacle = OBSTACLE_LEAVER;
+	lock->batch.unresolved = lock->lists.slots_asked = true;
 	lock_recheck(lock);
 	lock_unuse(lock);
 	assert_true(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->quota.watch_bytes, 0);
-	assert_false(lock->recheck.armed);
-	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
-	assert_false(lock->unresolved || lock->slots_asked);
+	assert_false(lock->lists.recheck.armed);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
+	assert_false(lock->batch.unresolved || lock->lists.slots_asked);
 	lock_free_if_unused(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
 	lock->batch.last_write_ok = false; /* as if its watch had fired */
@@ -189,16 +189,16 @@ static void listed_again(void **state)
 	rig_run(rig, 30 * SECOND);
 	lock_recheck(lock); /* the time counts from the first call */
 	rig_run(rig, 30 * SECOND - 1);
-	assert_false(lock->want_list);
+	assert_false(lock->lists.wanted);
 	rig_run(rig, 1);
-	assert_true(lock->want_list);
+	assert_true(lock->lists.wanted);
 	lock_unwant_list(lock);
 	lock_recheck(lock);
 	lock_list_later(lock); /* sooner */
 	rig_run(rig, SECOND - 1);
-	assert_false(lock->want_list);
+	assert_false(lock->lists.wanted);
 	rig_run(rig, 1);
-	assert_true(lock->want_list);
+	assert_true(lock->lists.wanted);
 	lock_recheck(lock);
 	lock_unuse(lock);
 }

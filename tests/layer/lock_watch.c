@@ -23,7 +23,7 @@ static int set_up(void **state)
 	taker = (struct lc_taker){0};
 	rig_make_entry(rig, &taker.entry, "a", 7, LC_EXCLUSIVE);
 	lock = taker.entry.lock;
-	DL_APPEND(lock->takers, &taker);
+	DL_APPEND(lock->takers.all, &taker);
 	*state = rig;
 	return 0;
 }
@@ -37,7 +37,7 @@ static int tear_down(void **state)
 	assert_null(rig->watches.unwatches); /* no watch is to be taken back */
 	assert_int_equal(lock->uses, 1);
 	entry_set_ahead(&taker.entry, NULL, AHEAD_LATER);
-	DL_DELETE(lock->takers, &taker);
+	DL_DELETE(lock->takers.all, &taker);
 	lock_unwant_list(lock);
 	lock_untouch(lock);
 	rig_free_entry(&taker.entry);
@@ -55,7 +55,7 @@ static void answer_lock(struct rig *rig, int64_t czxid, int32_t version, const c
 
 static bool is_list_wanted(void)
 {
-	bool wanted = lock->want_list;
+	bool wanted = lock->lists.wanted;
 
 	lock_unwant_list(lock);
 	return wanted;
@@ -63,9 +63,9 @@ static bool is_list_wanted(void)
 
 static bool is_listed_later(struct rig *rig)
 {
-	bool later = lock->recheck.armed;
+	bool later = lock->lists.recheck.armed;
 
-	timer_clear(&rig->lc.timers, &lock->recheck);
+	timer_clear(&rig->lc.timers, &lock->lists.recheck);
 	return later;
 }
 
@@ -79,9 +79,9 @@ static void one_slot(void **state)
 	lock_watch(lock);
 	rig_expect_sent(rig, "watch /locks/a");
 	answer_lock(rig, 50, 3, "");
-	assert_int_equal(lock->slots, 1);
-	assert_int_equal(lock->version, 3);
-	assert_int_equal(lock->czxid, 50);
+	assert_int_equal(lock->node.slots, 1);
+	assert_int_equal(lock->node.version, 3);
+	assert_int_equal(lock->node.czxid, 50);
 	assert_false(is_list_wanted());
 	assert_true(lock_is_watched(lock));
 	lock_watch(lock);
@@ -95,19 +95,19 @@ static void several_slots(void **state)
 
 	lock_watch(lock);
 	answer_lock(rig, 50, 3, "zklockfs: 1\nslots: 2\n\n");
-	assert_int_equal(lock->slots, 2);
+	assert_int_equal(lock->node.slots, 2);
 	assert_true(is_list_wanted());
-	watch_fired(&lock->watch);
+	watch_fired(&lock->node.watch);
 	lock_watch(lock);
 	answer_lock(rig, 50, 4, ""); /* fewer slots now */
-	assert_int_equal(lock->slots, 1);
+	assert_int_equal(lock->node.slots, 1);
 	assert_true(is_list_wanted());
-	watch_fired(&lock->watch);
-	lock->slots_asked = true; /* a try waits for the number of slots */
+	watch_fired(&lock->node.watch);
+	lock->lists.slots_asked = true; /* a try waits for the number of slots */
 	lock_watch(lock);
 	answer_lock(rig, 50, 4, "");
 	assert_true(is_list_wanted());
-	assert_false(lock->slots_asked);
+	assert_false(lock->lists.slots_asked);
 }
 
 /* Another lock has the name: all that is remembered of the old one is void. */
@@ -121,12 +121,12 @@ static void made_anew(void **state)
 	entry_set_ahead(&taker.entry, FRONT, AHEAD_FIRST);
 	lock_see_czxid(lock, 50);
 	assert_true(taker.entry.first && taker.entry.adjacent && taker.entry.ahead);
-	assert_int_equal(lock->slots, 1);
+	assert_int_equal(lock->node.slots, 1);
 	lock_see_czxid(lock, 60);
 	assert_false(taker.entry.first || taker.entry.adjacent || taker.entry.ahead);
-	assert_int_equal(lock->slots, 0);
+	assert_int_equal(lock->node.slots, 0);
 	assert_false(lock_is_watched(lock));
-	assert_int_equal(lock->czxid, 60);
+	assert_int_equal(lock->node.czxid, 60);
 }
 
 static void cannot_be_watched(void **state)
@@ -260,7 +260,7 @@ static void a_long_name(void **state)
 
 	memset(znode, 'x', NAME_MAX_WHOLE);
 	strcpy(znode + NAME_MAX_WHOLE - 10, "0000000001");
-	timer_clear(&rig->lc.timers, &lock->recheck);
+	timer_clear(&rig->lc.timers, &lock->lists.recheck);
 	lock_watch_front(lock, FRONT);
 	rig_answer_data(rig, 0, "");
 	rig_forget(rig);

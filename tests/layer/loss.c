@@ -80,13 +80,13 @@ static void node_is_gone(void **state)
 		struct lc_taker *taker = make_taker(rig, rows[i].condition);
 
 		loss_of_node(taker);
-		assert_true(taker->entry.gone && taker->entry.lock->want_list);
+		assert_true(taker->entry.gone && taker->entry.lock->lists.wanted);
 		assert_int_equal(taker->state, rows[i].state);
 		assert_int_equal(rig->lc.counters.evictions, rows[i].reported);
 		assert_int_equal(strstr(rig->reported, "is gone") != NULL, rows[i].reported);
 		lock_unwant_list(taker->entry.lock);
 		loss_of_node(taker); /* no effect again */
-		assert_false(taker->entry.lock->want_list);
+		assert_false(taker->entry.lock->lists.wanted);
 		takers_turn(rig);
 		rig_expect_told(rig, rows[i].told);
 		takers_end(rig);

@@ -87,7 +87,7 @@ static inline void deleted(enum ensemble_result result)
 
 static inline bool is_list_wanted(void)
 {
-	bool wanted = one.lock->want_list;
+	bool wanted = one.lock->lists.wanted;
 
 	lock_unwant_list(one.lock);
 	return wanted;

@@ -45,7 +45,7 @@ static int tear_down(void **state)
 	if (taker.entry.state != ENTRY_ABSENT)
 		entry_set_absent(&taker.entry);
 	lock_unwant_list(lock);
-	assert_null(lock->order);
+	assert_null(lock->lists.order);
 	assert_int_equal(lock->uses, 1);
 	rig_free_entry(&taker.entry);
 	rig_finish(rig);
@@ -85,7 +85,7 @@ static const char *const three[] = {X, Y, Z};
 
 static bool is_list_wanted(void)
 {
-	bool wanted = taker.entry.lock->want_list;
+	bool wanted = taker.entry.lock->lists.wanted;
 
 	lock_unwant_list(taker.entry.lock);
 	return wanted;
@@ -93,9 +93,9 @@ static bool is_list_wanted(void)
 
 static bool is_listed_later(struct rig *rig)
 {
-	bool later = taker.entry.lock->recheck.armed;
+	bool later = taker.entry.lock->lists.recheck.armed;
 
-	timer_clear(&rig->lc.timers, &taker.entry.lock->recheck);
+	timer_clear(&rig->lc.timers, &taker.entry.lock->lists.recheck);
 	return later;
 }
 

@@ -225,13 +225,13 @@ static void long_hold(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
-	timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
+	timer_clear(&rig->lc.timers, &holder->entry.lock->lists.recheck);
 	takers_run(rig, 20 * MS - 1);
 	rig_expect_sent(rig, "");
 	takers_run(rig, 1);
 	rig_expect_sent(rig, "set /locks/a/#2-1 v0 'host: m0|pid: 1|uid: 5|command: sh|"
 	                     "session_timeout: 15000|held_since: 1000000|', watch /locks/a/#2-1");
-	assert_true(holder->entry.lock->recheck.armed);
+	assert_true(holder->entry.lock->lists.recheck.armed);
 }
 
 /* The next taker of this mount can be granted without a listing: its entry is watched in time. */
@@ -274,7 +274,7 @@ static void guarded_for_a_session_timeout(void **state)
 	takers_turn(rig);
 	timer_clear(&rig->lc.timers, &rig->session.beat);
 	timer_clear(&rig->lc.timers, &rig->session.limit);
-	timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
+	timer_clear(&rig->lc.timers, &holder->entry.lock->lists.recheck);
 	rig_forget(rig);
 	rig_run(rig, RIG_TIMEOUT_US - 1);
 	takers_turn(rig);
@@ -325,7 +325,7 @@ static void may_not_replace(void **state)
 	stored_begin(&book, &taker->entry.stored, LC_KIND_TAKER, 0);
 	book_read_all(&book, LC_KIND_TAKER);
 	assert_true(lc_replace(taker, old));
-	assert_true(old->entry.lock->want_list);
+	assert_true(old->entry.lock->lists.wanted);
 	assert_true(taker->entry.stored.touched); /* it is to be recorded again */
 	stored_end(&taker->entry.stored);
 	assert_false(lc_replace(taker, old));

@@ -36,7 +36,7 @@ static void entry_comes_and_goes(void **state)
 	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 
 	assert_int_equal(rig->takers.waiters, 1);
-	assert_int_equal(taker->entry.lock->waiting, 1);
+	assert_int_equal(taker->entry.lock->takers.waiting, 1);
 	assert_true(rig->session.busy);
 	assert_int_equal(rig->entries.there, 1); /* being created */
 	takers_turn(rig);
@@ -46,16 +46,16 @@ static void entry_comes_and_goes(void **state)
 	takers_answer_list(rig, "#2-1");
 	rig_expect_told(rig, "1 taken");
 	assert_int_equal(rig->takers.waiters, 0);
-	assert_int_equal(taker->entry.lock->waiting, 0);
+	assert_int_equal(taker->entry.lock->takers.waiting, 0);
 	assert_int_equal(rig->takers.holders, 1);
 	assert_true(rig->session.busy && taker->entry.first && taker_holds_entry(taker));
-	assert_int_equal(taker->entry.lock->writing, 1);
+	assert_int_equal(taker->entry.lock->takers.writing, 1);
 	takers_leave(rig, taker);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 	assert_true(taker->entry.first); /* until it is deleted */
 	assert_false(rig->session.busy || taker_holds_entry(taker));
 	assert_int_equal(rig->takers.holders, 0);
-	assert_int_equal(taker->entry.lock->writing, 0);
+	assert_int_equal(taker->entry.lock->takers.writing, 0);
 	assert_int_equal(rig->takers.leaving, 1);
 	assert_int_equal(rig->entries.there, 1);
 	takers_answer_error(rig, ENSEMBLE_OK);
@@ -71,10 +71,10 @@ static void shared_holder(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = hold(rig, 1, LC_SHARED, 1, "#2-1");
 
-	assert_int_equal(taker->entry.lock->holding, 1);
-	assert_int_equal(taker->entry.lock->writing, 0);
+	assert_int_equal(taker->entry.lock->takers.holding, 1);
+	assert_int_equal(taker->entry.lock->takers.writing, 0);
 	takers_leave(rig, taker);
-	assert_int_equal(rig->locks.by_path->holding, 0);
+	assert_int_equal(rig->locks.by_path->takers.holding, 0);
 	takers_answer_error(rig, ENSEMBLE_OK);
 }
 
@@ -157,10 +157,10 @@ static void gone_while_listed(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		takers_leave(rig, holders[i]);
 		lock_untouch(lock);
-		lock->lists_pending += i;
+		lock->lists.pending += i;
 		rig_answer_error(rig, ENSEMBLE_OK);
 		assert_int_equal(lock->touched, i == 0);
-		lock->lists_pending -= i;
+		lock->lists.pending -= i;
 	}
 }
 
@@ -172,11 +172,11 @@ static void resolved_without_takers(void **state)
 	struct lock *lock = taker->entry.lock;
 
 	lock_use(lock);
-	lock->unresolved = true;
+	lock->batch.unresolved = true;
 	takers_leave(rig, taker);
 	takers_answer_error(rig, ENSEMBLE_OK);
-	assert_null(lock->takers);
-	assert_false(lock->unresolved);
+	assert_null(lock->takers.all);
+	assert_false(lock->batch.unresolved);
 	lock_unuse(lock);
 }
 
@@ -190,14 +190,14 @@ static void held_back(void **state)
 	struct lock *lock = leaver->entry.lock;
 
 	next->entry.watch.state = WATCH_IDLE;
-	lock->unseen = &next->entry;
-	lock->held_back = true;
+	lock->handoff.unseen = &next->entry;
+	lock->handoff.held_back = true;
 	takers_disown(leaver);
 	taker_leave(leaver);
-	assert_true(lock->held_back);
+	assert_true(lock->handoff.held_back);
 	rig_expect_sent(rig, "watch /locks/a/#3-2");
 	assert_int_equal(leaver->entry.state, ENTRY_PRESENT);
-	lock->unseen = NULL;
+	lock->handoff.unseen = NULL;
 	takers_turn(rig);
 	rig_expect_sent(rig, "delete /locks/a/#2-1, children /locks/a");
 }
@@ -242,7 +242,7 @@ static void loses_what_was_not_told(void **state)
 	assert_int_equal(taker->limit.at_us, rig->now_us + 60 * SECOND);
 	assert_true(taker->limit.armed);
 	assert_false(taker->recheck.armed);
-	assert_true(taker->entry.lock->want_list);
+	assert_true(taker->entry.lock->lists.wanted);
 	takers_answer_list(rig, "");
 	rig_expect_told(rig, "");
 }
@@ -304,7 +304,7 @@ static void waiters_behind_a_lost_lock(void **state)
 	taker_lose(taker);
 	lock_unwant_list(lock);
 	taker_give_up(taker);
-	assert_true(lock->want_list);
+	assert_true(lock->lists.wanted);
 }
 
 static void nobody_behind_a_lost_lock(void **state)
@@ -315,7 +315,7 @@ static void nobody_behind_a_lost_lock(void **state)
 	rig->lc.config.loss_lead_us = SECOND;
 	taker_lose(taker);
 	taker_give_up(taker);
-	assert_false(taker->entry.lock->want_list);
+	assert_false(taker->entry.lock->lists.wanted);
 	taker_give_up(taker); /* no effect again */
 	takers_turn(rig);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
@@ -351,11 +351,11 @@ static void misses_its_entry(void **state)
 			*taker = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	struct lock *lock = first->entry.lock;
 
-	lock->front = taker;
+	lock->front.taker = taker;
 	entry_set_absent(&taker->entry);
 	taker_miss(taker);
 	assert_int_equal(taker->wait, WAIT_MISSING);
-	assert_null(lock->front);
+	assert_null(lock->front.taker);
 	assert_true(rig->takers.missing);
 	rig_expect_sent(rig, "set " RIG_NODE " 'm0 00000000001'");
 	taker_step(taker); /* the entry is not made again */
@@ -371,14 +371,14 @@ static void front_leaves(void **state)
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 	struct lock *lock = taker->entry.lock;
 
-	assert_ptr_equal(lock->front, taker);
-	lock->unseen = &taker->entry;
-	lock->obstacle = OBSTACLE_LEASE;
+	assert_ptr_equal(lock->front.taker, taker);
+	lock->handoff.unseen = &taker->entry;
+	lock->front.obstacle = OBSTACLE_LEASE;
 	lock_untouch(lock);
 	taker_fail(taker, -ENOENT);
-	assert_null(lock->front);
-	assert_null(lock->unseen);
-	assert_int_equal(lock->obstacle, OBSTACLE_OTHER);
+	assert_null(lock->front.taker);
+	assert_null(lock->handoff.unseen);
+	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
 	assert_true(lock->touched);
 }
 
@@ -425,18 +425,18 @@ static void guarded(void **state)
 	lock_watch(lock);
 	takers_answer_watches(rig);
 	assert_true(lock_is_guarded(lock));
-	lock->slots = 2;
+	lock->node.slots = 2;
 	assert_false(lock_is_guarded(lock));
-	lock->front = holder;
+	lock->front.taker = holder;
 	assert_true(lock_is_guarded(lock));
-	lock->front = NULL;
-	lock->obstacle = OBSTACLE_LEAVER;
+	lock->front.taker = NULL;
+	lock->front.obstacle = OBSTACLE_LEAVER;
 	assert_true(lock_is_guarded(lock));
-	lock->obstacle = OBSTACLE_OTHER;
-	lock->slots = 1;
-	lock->holding = 0;
+	lock->front.obstacle = OBSTACLE_OTHER;
+	lock->node.slots = 1;
+	lock->takers.holding = 0;
 	assert_false(lock_is_guarded(lock));
-	lock->holding = 1;
+	lock->takers.holding = 1;
 }
 
 /* An exclusive taker waits for shared holders; the watch of its entry guards all takers behind. */
@@ -452,8 +452,8 @@ static void guarded_by_a_waiter(void **state)
 	takers_answer_watches(rig);
 	assert_false(lock_is_guarded(lock));
 	waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
-	lock->front = NULL;
-	lock->obstacle = OBSTACLE_OTHER;
+	lock->front.taker = NULL;
+	lock->front.obstacle = OBSTACLE_OTHER;
 	waiter->entry.watch.state = WATCH_IDLE;
 	assert_false(lock_is_guarded(lock));
 	waiter->entry.watch.state = WATCH_PENDING;
@@ -489,15 +489,15 @@ static void bars(void **state)
 	lock_watch(lock);
 	takers_answer_watches(rig);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		lock->slots = rows[i].slots;
-		lock->holding = rows[i].holding;
-		lock->writing = rows[i].writing;
-		lock->front = rows[i].front ? taker : NULL;
+		lock->node.slots = rows[i].slots;
+		lock->takers.holding = rows[i].holding;
+		lock->takers.writing = rows[i].writing;
+		lock->front.taker = rows[i].front ? taker : NULL;
 		expect(lock_bars(lock, LC_EXCLUSIVE) == rows[i].exclusive, "row %zu", i);
 		expect(lock_bars(lock, LC_SHARED) == rows[i].shared, "row %zu", i);
 	}
-	lock->slots = lock->holding = lock->writing = 1;
-	lock->front = NULL;
+	lock->node.slots = lock->takers.holding = lock->takers.writing = 1;
+	lock->front.taker = NULL;
 }
 
 static void who_needs_a_listing(void **state)
@@ -507,7 +507,7 @@ static void who_needs_a_listing(void **state)
 
 	taker = takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
 	assert_true(taker_needs_list(taker));
-	holder->entry.lock->obstacle = OBSTACLE_LEAVER;
+	holder->entry.lock->front.obstacle = OBSTACLE_LEAVER;
 	assert_false(taker_needs_list(taker));
 	taker->immediate = true;
 	assert_true(taker_needs_list(taker));
@@ -520,7 +520,7 @@ static void who_needs_a_listing(void **state)
 	taker->replaces = holder;
 	assert_true(taker_needs_list(taker));
 	taker->replaces = NULL;
-	holder->entry.lock->obstacle = OBSTACLE_OTHER;
+	holder->entry.lock->front.obstacle = OBSTACLE_OTHER;
 }
 
 /* An entry behind a holder of this mount is created without a listing. */
@@ -532,11 +532,11 @@ static void created_behind_a_holder(void **state)
 	lock_watch(holder->entry.lock);
 	takers_answer_watches(rig);
 	rig_forget(rig);
-	timer_clear(&rig->lc.timers, &holder->entry.lock->recheck);
+	timer_clear(&rig->lc.timers, &holder->entry.lock->lists.recheck);
 	takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER);
 	takers_turn(rig);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#3-");
-	assert_true(holder->entry.lock->recheck.armed);
+	assert_true(holder->entry.lock->lists.recheck.armed);
 }
 
 /* Takers stand in the order of their creates, whichever taker has asked first. */
@@ -548,10 +548,10 @@ static void order_of_creates(void **state)
 	struct lock *lock = first->entry.lock;
 
 	takers_turn(rig);
-	assert_ptr_equal(lock->takers, first); /* its listing comes before its create */
+	assert_ptr_equal(lock->takers.all, first); /* its listing comes before its create */
 	takers_answer_made(rig, second, 1);
 	takers_answer_list(rig, "#3-1");
-	assert_ptr_equal(lock->takers, second);
+	assert_ptr_equal(lock->takers.all, second);
 	takers_answer_made(rig, first, 2);
 	takers_answer_list(rig, "#3-1 #2-2");
 	rig_expect_told(rig, "2 taken, 1 taken");
@@ -591,14 +591,14 @@ static void saves(void **state)
 	image = saved(taker);
 	assert_int_equal(image.uid, 1000);
 	assert_string_equal(image.command, "sh");
-	lock_uid = taker->entry.lock->charge.uid;
-	taker->entry.lock->charge.uid = 1001;
+	lock_uid = taker->entry.lock->node.charge.uid;
+	taker->entry.lock->node.charge.uid = 1001;
 	assert_int_equal(saved(taker).watches_uid, 1001);
-	taker->entry.lock->charge.uid = lock_uid;
+	taker->entry.lock->node.charge.uid = lock_uid;
 	assert_int_equal(image.state, TAKER_WAITING);
 	assert_int_equal(image.limit_us, limit_us);
 	taker_grant(taker, true);
-	taker->entry.lock->unseen = &taker->entry;
+	taker->entry.lock->handoff.unseen = &taker->entry;
 	image = saved(taker);
 	assert_int_equal(image.state, TAKER_WAITING);
 	assert_int_equal(image.flags & (FORGED_DUE | FORGED_UNSEEN), 0);
@@ -613,7 +613,7 @@ static void saves(void **state)
 	assert_true(image.limit_us == LC_FOREVER);
 	assert_int_equal(image.recheck_us, rig->now_us + 20 * MS);
 	assert_true(image.hold_until_us == LC_FOREVER);
-	taker->entry.lock->unseen = NULL;
+	taker->entry.lock->handoff.unseen = NULL;
 	takers_answer_list(rig, "#2-1");
 	taker->hold_until_us = LC_FOREVER / 4 + 1; /* after the last possible time: never */
 	assert_true(saved(taker).hold_until_us == LC_FOREVER);

@@ -73,7 +73,7 @@ static void who_waits(void **state)
 		answer_queue(rig, rows[i].names, rows[i].slots);
 		if (strcmp(rig->told, rows[i].told) != 0)
 			fail_msg("row %zu: %s", i, rig->told);
-		expect(!holder->entry.lock->want_list, "row %zu: it is listed again", i);
+		expect(!holder->entry.lock->lists.wanted, "row %zu: it is listed again", i);
 		takers_end(rig);
 	}
 }
@@ -138,7 +138,7 @@ static void is_not_shown(void **state)
 	ask(rig, holder);
 	answer_queue(rig, OTHER(3), 1);
 	rig_expect_told(rig, "nobody waits");
-	assert_true(holder->entry.lock->want_list);
+	assert_true(holder->entry.lock->lists.wanted);
 }
 
 /* ---- when it may have changed ---- */

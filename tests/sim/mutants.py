@@ -310,11 +310,11 @@ mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        TAKERS)
 
 mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
-       '\tif (lock->obstacle == OBSTACLE_LEAVER)\n\t\tlock->obstacle = OBSTACLE_OTHER;\n',
+       '\tif (lock->front.obstacle == OBSTACLE_LEAVER)\n\t\tlock->front.obstacle = OBSTACLE_OTHER;\n',
        '',
        TAKERS)
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
-       'if (lock->czxid != czxid) {',
+       'if (lock->node.czxid != czxid) {',
        'if (0) {',
        sim())
 
@@ -330,11 +330,11 @@ mutant(9, 'exists_watch', 'lock_watch.c',
        '\t\t;\n',
        sim())
 mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
-       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
-       '\t\tif (lock->front && lock->front->entry.state == ENTRY_PRESENT &&\n\t\t    lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\t\ttaker_grant(lock->front, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
+       '\t\tif (lock->front.taker && lock->front.taker->entry.state == ENTRY_PRESENT &&\n\t\t    lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\t\ttaker_grant(lock->front.taker, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
        sim('cuts'))
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
-       'timer_set(&lock->lc->timers, &lock->recheck, lc_lately(lock->lc) + RECHECK_US);',
+       'timer_set(&lock->lc->timers, &lock->lists.recheck, lc_lately(lock->lc) + RECHECK_US);',
        ';',
        TAKERS)
 mutant(9, 'event_ignored', 'listing.c',
@@ -385,23 +385,23 @@ mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
        'if (entry->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'handoff.c',
-       '\tlock->unseen = &next->entry;\n',
+       '\tlock->handoff.unseen = &next->entry;\n',
        '',
        sim('evictions'))
 mutant(11, 'watched_is_there', 'handoff.c',
-       '\tlock->unseen = &next->entry;\n',
-       '\tif (!entry_is_seen(&next->entry))\n\t\tlock->unseen = &next->entry;\n',
+       '\tlock->handoff.unseen = &next->entry;\n',
+       '\tif (!entry_is_seen(&next->entry))\n\t\tlock->handoff.unseen = &next->entry;\n',
        sim('evictions'))
 mutant(11, 'leaver_deleted_before_the_next_is_seen', 'batch.c',
-       'if (lock->unseen && !take_check(multi, lock->unseen)) {',
-       'if (lock->unseen && 0) {',
+       'if (lock->handoff.unseen && !take_check(multi, lock->handoff.unseen)) {',
+       'if (lock->handoff.unseen && 0) {',
        sim('evictions'))
 mutant(11, 'alone_without_the_check', 'batch.c',
-       'if (entry->state == ENTRY_CREATING || !entry->lock->unseen) {',
+       'if (entry->state == ENTRY_CREATING || !entry->lock->handoff.unseen) {',
        'if (1) {',
        unit('tests/layer/batch.c'))
 mutant(11, 'seen_by_an_old_answer', 'entry.c',
-       '\t\tif (entry->lock->held_back)',
+       '\t\tif (entry->lock->handoff.held_back)',
        '\t\tif (1)',
        unit('tests/layer/handoff.c'))
 mutant(11, 'refused_is_seen', 'batch.c',
@@ -409,12 +409,12 @@ mutant(11, 'refused_is_seen', 'batch.c',
        'if (asked)',
        sim('evictions'))
 mutant(11, 'held_back_for_a_former_one', 'batch.c',
-       'lock->held_back |= asked;',
-       'lock->held_back |= lock->unseen != NULL;',
+       'lock->handoff.held_back |= asked;',
+       'lock->handoff.held_back |= lock->handoff.unseen != NULL;',
        unit('tests/layer/batch.c'))
 mutant(11, 'held_back_forgotten_by_a_later_refusal', 'batch.c',
-       'lock->held_back |= asked;',
-       'lock->held_back = asked;',
+       'lock->handoff.held_back |= asked;',
+       'lock->handoff.held_back = asked;',
        unit('tests/layer/batch.c'))
 mutant(11, 'held_back_behind_a_new_one', 'handoff.c',
        '\tdelete_held_back(lock); /*',
@@ -425,7 +425,7 @@ mutant(11, 'hand_off_without_lease', 'handoff.c',
        '!lock_is_watched(lock))',
        sim('leases', 440))
 mutant(11, 'leaver_kept_for_ever', 'taker.c',
-       '\tif (lock->unseen == &taker->entry)\n\t\tlock->unseen = NULL;\n',
+       '\tif (lock->handoff.unseen == &taker->entry)\n\t\tlock->handoff.unseen = NULL;\n',
        '',
        sim())
 
@@ -434,7 +434,7 @@ mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
        '\tentry->lc->entries->events->seen(',
        unit('tests/layer/batch.c'))
 mutant(11, 'proved_by_another_one', 'handoff.c',
-       '\tif (lock->unseen != entry)\n\t\treturn;\n',
+       '\tif (lock->handoff.unseen != entry)\n\t\treturn;\n',
        '',
        sim('evictions', 13300))
 
@@ -443,8 +443,8 @@ mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
        '!session_may_grant(lock->lc))',
        OWN)
 mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
-       'if (holder->entry.lock->unresolved || !holder->entry.first || holder->entry.mode',
-       'if (holder->entry.lock->unresolved || holder->entry.mode',
+       'if (holder->entry.lock->batch.unresolved || !holder->entry.first || holder->entry.mode',
+       'if (holder->entry.lock->batch.unresolved || holder->entry.mode',
        sim('crowd', 18640))
 
 # ---- 30: the event is the grant ----
@@ -470,12 +470,12 @@ mutant(30, 'event_grants_without_a_lease', 'handoff.c',
        ')\n\t\t\tcontinue;',
        sim('leases'))
 mutant(30, 'event_grants_with_slots', 'handoff.c',
-       'if (lock->slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       'if (lock->node.slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
        'if (!lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
        HANDOFF)
 mutant(30, 'event_grants_in_a_lock_that_changes', 'handoff.c',
-       'if (lock->slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
-       'if (lock->slots != 1)\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       'if (lock->node.slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
+       'if (lock->node.slots != 1)\n\t\treturn false;\n\tDL_FOREACH_SAFE',
        HANDOFF)
 mutant(30, 'event_of_one_that_was_not_first', 'admission.c',
        'bool first = blocker == (shared ? writer : 0);',
@@ -522,7 +522,7 @@ mutant(30, 'not_there_is_no_event', 'listing.c',
        'if (1)',
        HANDOFF)
 mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
-       'if (change == ENSEMBLE_DATA && lock->front && lock->front->entry.ahead_is != AHEAD_FIRST)',
+       'if (change == ENSEMBLE_DATA && lock->front.taker && lock->front.taker->entry.ahead_is != AHEAD_FIRST)',
        'if (0)',
        HANDOFF)
 
@@ -575,15 +575,15 @@ mutant(12, 'readers_guard_readers', 'taker.c',
 # ---- 13: slots ----
 
 mutant(13, 'slots_of_another_moment', 'lock.c',
-       'queue.slots_known = lock->slots > 0 && lock->version == answer->stat->version;',
-       'queue.slots_known = lock->slots > 0;',
+       'queue.slots_known = lock->node.slots > 0 && lock->node.version == answer->stat->version;',
+       'queue.slots_known = lock->node.slots > 0;',
        sim())
 mutant(13, 'other_slots_not_noticed', 'listing.c',
-       '\t\tif (lock->waiting > 0)\n\t\t\tlock_watch(lock);\n',
+       '\t\tif (lock->takers.waiting > 0)\n\t\t\tlock_watch(lock);\n',
        '',
        sim())
 mutant(13, 'only_the_next_one_is_watched', 'listing.c',
-       'ensemble_children(lock->path, lock->slots > 1 && lock->waiting > 0)',
+       'ensemble_children(lock->path, lock->node.slots > 1 && lock->takers.waiting > 0)',
        'ensemble_children(lock->path, false)',
        sim())
 mutant(13, 'one_slot_too_many', 'queue.c',
@@ -635,7 +635,7 @@ mutant(14, 'try_refused_by_a_guess', 'admission.c',
        'if (1) {',
        sim())
 mutant(14, 'try_forgotten_in_doubt', 'admission.c',
-       '\t\tlock->slots_asked = true;\n',
+       '\t\tlock->lists.slots_asked = true;\n',
        '',
        sim())
 mutant(14, 'try_forgotten_while_the_order_is_found', 'admission.c',
@@ -651,8 +651,8 @@ mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
        'owners[i]->immediate)',
        TAKERS)
 mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
-       'return mode == LC_EXCLUSIVE ? lock->holding > 0 || lock->front : lock->writing > 0;',
-       'return lock->holding > 0 || lock->front;',
+       'return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 || lock->front.taker : lock->takers.writing > 0;',
+       'return lock->takers.holding > 0 || lock->front.taker;',
        sim())
 mutant(14, 'reading_try_judged_like_a_writing_one', 'judge.c',
        'return mode == LC_SHARED ? crowd->exclusive > 0',
@@ -733,7 +733,7 @@ mutant(31, 'copies_are_claimed_for_ever', 'entry.c',
        '',
        OWN)
 mutant(31, 'tries_refused_before_the_outcome', 'judge.c',
-       '\tif (!lock->unresolved) {\n',
+       '\tif (!lock->batch.unresolved) {\n',
        '\t{\n',
        OWN)
 mutant(31, 'deleted_and_made_by_another', 'entry.c',
@@ -760,11 +760,11 @@ mutant(31, 'who_bars_the_way_is_not_watched', 'taker.c',
 # ---- 32: holders look again; watches ----
 
 mutant(32, 'holders_do_not_look_again', 'judge.c',
-       'if (lock->waiting > 0 || lock->holding > 0 || lock->unresolved)',
-       'if (lock->waiting > 0 || lock->unresolved)',
+       'if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)',
+       'if (lock->takers.waiting > 0 || lock->batch.unresolved)',
        WATCHING)
 mutant(32, 'refused_and_not_looked_at_again', 'lock.c',
-       '\telse if (lock->takers)\n\t\tlock_recheck(lock);\n',
+       '\telse if (lock->takers.all)\n\t\tlock_recheck(lock);\n',
        '',
        WATCHING)
 mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
@@ -773,7 +773,7 @@ mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
        OWN,
        ('listing.c', '\t\tif (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)\n\t\t\tloss_by_listing(taker);\n', ''))
 mutant(18, 'unresolved_without_takers', 'taker.c',
-       '\tlock->unresolved &= lock->takers != NULL;\n',
+       '\tlock->batch.unresolved &= lock->takers.all != NULL;\n',
        '',
        unit('tests/layer/taker.c'))
 mutant(32, 'front_watched_on_a_former_connection', 'lock_watch.c',
@@ -815,11 +815,11 @@ mutant(18, 'refused_means_not_ours', 'entry.c',
        'entry->claim_lost |= answer->result == ENSEMBLE_UNKNOWN;',
        unit('tests/layer/entry.c'))
 mutant(18, 'create_again_before_the_list', 'entry.c',
-       '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->unresolved = true;\n',
+       '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->batch.unresolved = true;\n',
        '\t\tentry_set_absent(entry);\n',
        sim('cuts'))
 mutant(18, 'others_queue_before_the_outcome', 'taker.c',
-       'else if (!entry->lock->unresolved)\n',
+       'else if (!entry->lock->batch.unresolved)\n',
        'else\n',
        sim())
 mutant(18, 'unknown_not_adopted', 'listing.c',
@@ -831,8 +831,8 @@ mutant(18, 'unknown_not_created_again', 'listing.c',
        '!entry->pending) {\n\t\t\t; /* a',
        sim('cuts'))
 mutant(18, 'no_list_after_reconnect', 'lock.c',
-       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
-       '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {',
+       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
+       '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
        sim())
 
 # ---- 19: transactions ----
@@ -1067,7 +1067,7 @@ mutant(33, 'another_entry_is_evicted', 'evict.c',
        'if (0)',
        EVICTION)
 mutant(33, 'another_lock_is_had', 'taker.c',
-       'return taker->meant == 0 || taker->meant == taker->entry.lock->czxid;',
+       'return taker->meant == 0 || taker->meant == taker->entry.lock->node.czxid;',
        'return true;',
        sim('operators'))
 mutant(33, 'another_lock_is_waited_for', 'lock.c',
@@ -1075,8 +1075,8 @@ mutant(33, 'another_lock_is_waited_for', 'lock.c',
        '',
        TAKERS)
 mutant(33, 'another_lock_comes_first', 'handoff.c',
-       '\t       taker_means(taker) && lock->holding == 0',
-       '\t       lock->holding == 0',
+       '\t       taker_means(taker) && lock->takers.holding == 0',
+       '\t       lock->takers.holding == 0',
        sim('storm'),
        ('taker.c', 'taker->entry.state == ENTRY_PRESENT && taker_means(taker));', 'taker->entry.state == ENTRY_PRESENT);'))
 
@@ -1114,9 +1114,9 @@ mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
        '1 ?',
        CHANGE)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',
-       '\t\tDL_FOREACH_SAFE(lock->takers, taker, after) {\n\t\t\tentry_write',
-       '\t\tfor (taker = lock->takers->prev; taker; taker = after) {\n'
-       '\t\t\tafter = taker == lock->takers ? NULL : taker->prev;\n\t\t\tentry_write',
+       '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {\n\t\t\tentry_write',
+       '\t\tfor (taker = lock->takers.all->prev; taker; taker = after) {\n'
+       '\t\t\tafter = taker == lock->takers.all ? NULL : taker->prev;\n\t\t\tentry_write',
        sim())
 mutant(23, 'not_queued_again_after_a_session', 'listing.c',
        '\t\t\tentry_write(&taker->entry);\n\t\t\ttaker_step(taker);',
@@ -1149,7 +1149,7 @@ mutant(24, 'waiters_never_changed', 'waiters.c',
        '\t\tif (0)',
        sim())
 mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
-       'if (!queue->incompatible || lock->waiting == 0)',
+       'if (!queue->incompatible || lock->takers.waiting == 0)',
        'if (1)',
        sim())
 
@@ -1237,11 +1237,11 @@ mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',
        "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
        sim())
 mutant(27, 'no_look_behind_a_leaver', 'entry.c',
-       '\tif (entry->state == ENTRY_ABSENT && entry->lock->obstacle == OBSTACLE_LEAVER)\n\t\tlock_want_list(entry->lock);\n',
+       '\tif (entry->state == ENTRY_ABSENT && entry->lock->front.obstacle == OBSTACLE_LEAVER)\n\t\tlock_want_list(entry->lock);\n',
        '',
        sim())
 mutant(27, 'departure_wakes_nobody', 'listing.c',
-       '\t\tif (lock->waiting > 0 && !lock->want_list && !lock_is_guarded(lock) &&\n\t\t    !handoff_line_up(lock))\n\t\t\tlock_want_list(lock);\n',
+       '\t\tif (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_is_guarded(lock) &&\n\t\t    !handoff_line_up(lock))\n\t\t\tlock_want_list(lock);\n',
        '',
        sim())
 
@@ -1359,7 +1359,7 @@ mutant(38, 'grant_told_in_neither_process', 'taker_record.c',
        '',
        ADOPT)
 mutant(38, 'unknown_create_forgotten', 'entry.c',
-       '\tlock->unresolved |= entry->state == ENTRY_UNKNOWN;',
+       '\tlock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;',
        '\tif (entry->state == ENTRY_UNKNOWN) {\n\t\tentry->state = ENTRY_ABSENT;\n'
        '\t\tentry->name[0] = 0;\n\t}',
        sim())

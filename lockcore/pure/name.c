@@ -131,6 +131,7 @@ static const struct form {
 } forms[] = {
 	{"-rlock-", LC_SHARED, ENDING, false, "-"},
 	{"-lock-", LC_EXCLUSIVE, ENDING, false, "Curator's or go-zookeeper's mutex"},
+	{"-lease-", LC_SHARED, ENDING, false, "Curator's InterProcessSemaphoreV2"},
 	{"__lock__", LC_EXCLUSIVE, ENDING, true, "kazoo"},
 	{"__rlock__", LC_SHARED, ENDING, true, "kazoo"},
 	{"__WRIT__", LC_EXCLUSIVE, ENDING, true, "Curator's read-write lock"},

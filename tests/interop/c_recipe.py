@@ -74,7 +74,7 @@ def test(case):
     foreign.we_wait(server, mount, recipe)
     foreign.we_wait(server, mount, recipe, 'shared')
     foreign.order_is_kept(server, mount, recipe)
-    foreign.nobody_meets(mount, recipe)
+    foreign.nobody_meets([mount], [recipe])
 
 
 run(test)

@@ -9,11 +9,15 @@ says how the two behave to each other:
     we_wait            the other way round
     is_refused_beside  we get EPROTO while its entry is there, and `holder` says why
     order_is_kept      takers of both kinds, one after the other, hold in that order
-    nobody_meets       both as fast as they can: never two inside
+    both_share         shared holders of both kinds hold together, and exclusive ones wait for them
+    nobody_meets       all as fast as they can: never two inside that exclude each other
+    they_follow_a_kill our process dies: the foreign client holds
+    killed_holders     a foreign client dies, and a daemon of ours: the others hold when the session has ended
 """
 
 import errno
 import os
+import random
 import sys
 import threading
 import time
@@ -23,7 +27,7 @@ BENCH = os.path.join(HERE, '..', 'bench')
 sys.path[:0] = [os.path.join(HERE, '..', 'mount'), BENCH]
 sys.dont_write_bytecode = True
 
-from harness import check, check_equal, check_errno, command, go_build, until
+from harness import WAIT_SECONDS, check, check_equal, check_errno, command, go_build, until
 from processes import Worker
 
 JAVA = '/usr/share/java/'
@@ -40,10 +44,10 @@ def _built(args, **options):
     check(status == 0, f'{args[0]} ended with {status}: {out}{err}')
 
 
-def _java(case, name, source, *args):
+def _java(case, name, sources, *args):
     classes = case.directory + '/classes'
     if not os.path.exists(f'{classes}/{name}.class'):
-        _built(['javac', '-d', classes, '-cp', JARS, BENCH + '/workers/Actor.java', source])
+        _built(['javac', '-d', classes, '-cp', JARS, BENCH + '/workers/Actor.java', *sources])
     return start(case, name, ['java', '-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
                               '-XX:-UsePerfData', '-cp', f'{classes}:{JARS}', name, *args])
 
@@ -55,17 +59,26 @@ def start(case, name, args):
 
 
 def curator(case, server, kind):
-    return _java(case, 'Curator', BENCH + '/workers/Curator.java', kind, f'127.0.0.1:{server.port}', ROOT)
+    return _java(case, 'Curator', [BENCH + '/workers/Curator.java'], kind, f'127.0.0.1:{server.port}', ROOT)
 
 
 def java_recipe(case, server):
-    return _java(case, 'Recipe', HERE + '/Recipe.java', f'127.0.0.1:{server.port}', ROOT)
+    return _java(case, 'Recipe', [HERE + '/Recipe.java'], f'127.0.0.1:{server.port}', ROOT)
 
 
 def kazoo(case, server, kind):
     # Debian's Python has Debian's kazoo.
     return start(case, 'kazoo', ['/usr/bin/python3', BENCH + '/workers/kazoo_locks.py', kind,
                                  f'127.0.0.1:{server.port}', ROOT])
+
+
+def curator_kinds(case, server):
+    return _java(case, 'Kinds', [HERE + '/Kinds.java', HERE + '/../../examples/clients/ZklockfsDriver.java'],
+                 f'127.0.0.1:{server.port}', ROOT)
+
+
+def kazoo_kinds(case, server):
+    return start(case, 'kinds', ['/usr/bin/python3', HERE + '/kinds.py', f'127.0.0.1:{server.port}', ROOT])
 
 
 def go_zookeeper(case, server):
@@ -139,8 +152,8 @@ def long_held(server, lock):
     until(lambda: path in map(str.strip, server.ask('wchc').splitlines()), f'{path} is watched')
 
 
-def order_is_kept(server, mount, worker, lock='build', hurries=True):
-    """Our takers and theirs wait in turn behind one holder of ours."""
+def order_is_kept(server, mount, worker, lock='build', hurries=True, other=None):
+    """Our takers and theirs wait in turn behind one holder of ours. `other`: a second mount."""
     first = mount.take(lock).held()
     takers = []
     for number in range(1, 7):
@@ -148,7 +161,7 @@ def order_is_kept(server, mount, worker, lock='build', hurries=True):
             worker.take(number, lock)
             takers.append(None)
         else:
-            takers.append(mount.take(lock))
+            takers.append((other if other and number % 4 else mount).take(lock))
         queued(server, lock, number + 1)
     first.release()
     times = []
@@ -166,42 +179,133 @@ def order_is_kept(server, mount, worker, lock='build', hurries=True):
     queued(server, lock, 0)
 
 
-def _hammer(path, until_seconds, holds):
-    while time.monotonic() < until_seconds:
-        fd = os.open(path, os.O_RDWR)
+def both_share(server, mount, worker, lock):
+    """Whoever comes first."""
+    ours = mount.take(lock, 'shared').held()
+    worker.take(1, lock, 'shared')
+    worker.held(1)
+    writer = mount.take(lock)
+    queued(server, lock, 3)
+    ours.release()
+    check(not writer.answered(PATIENCE_SECONDS), f'we hold beside {worker.name}')
+    worker.drop(1)
+    worker.dropped(1)
+    writer.held().release()
+
+    worker.take(1, lock, 'shared')
+    worker.held(1)
+    ours = mount.take(lock, 'shared').held()
+    worker.take(2, lock)
+    queued(server, lock, 3)
+    worker.drop(1)
+    worker.dropped(1)
+    stays_out(worker, 2)
+    ours.release()
+    worker.held(2)
+    worker.drop(2)
+    worker.dropped(2)
+    queued(server, lock, 0)
+
+
+def killed_holders(server, mount, doomed_mount, worker, doomed, lock, slot):
+    """A client of theirs dies while we wait for it, and one of our daemons, without a keeper, while they
+    wait. Returns what to check when both sessions have ended, after anything else: a function of the
+    time before which nobody may hold."""
+    theirs, ours = lock + '-theirs', lock + '-ours'
+    for name in (theirs, ours):
+        mount.mkdir(name)
+    doomed.take(slot, theirs)
+    doomed.held(slot)
+    taker = mount.take(theirs)
+    doomed_mount.take(ours).held()
+    worker.take(slot, ours)
+    for name in (theirs, ours):
+        queued(server, name, 2)
+
+    def followed(killed):
+        check(taker.held().when * 1e9 >= killed, f'we held beside {doomed.name}')
+        taker.release()
+        check(worker.held(slot)[1] >= killed, f'{worker.name} held beside us')
+        worker.drop(slot)
+        worker.dropped(slot)
+    return followed
+
+
+def they_follow_a_kill(server, mount, worker, lock):
+    ours = mount.take(lock).held()
+    worker.take(1, lock)
+    queued(server, lock, 2)
+    killed = time.monotonic_ns()
+    ours.kill()
+    check(worker.held(1)[1] >= killed, f'{worker.name} held beside us')
+    worker.drop(1)
+    worker.dropped(1)
+    queued(server, lock, 0)
+
+
+def _hammer(mount, lock, enough, shared, holds):
+    while not enough():
+        mode = random.choice(['exclusive', 'shared']) if shared else 'exclusive'
+        fd = os.open(mount.path(lock, 'shared' if mode == 'shared' else 'lock'), os.O_RDWR)
         held = time.monotonic_ns()
         os.sched_yield()
-        holds.append((held, time.monotonic_ns()))
+        holds.append((held, time.monotonic_ns(), mode, mount.host))
         os.close(fd)
 
 
-def nobody_meets(mount, worker, seconds=3, lock='hot'):
-    """Both take the lock all the time, two threads of ours, two slots of theirs."""
-    mount.mkdir(lock)
-    deadline = time.monotonic() + seconds
-    ours, theirs = [], []
-    threads = [threading.Thread(target=_hammer, args=(mount.path(lock, 'lock'), deadline, ours),
-                                daemon=True)
-               for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    worker.take(0, lock)
-    slot = 0
-    while time.monotonic() < deadline:
+def _hammer_theirs(worker, lock, enough, shared, holds):
+    def take(slot):
+        modes[slot] = random.choice(['exclusive', 'shared']) if shared else 'exclusive'
+        worker.take(slot, lock, modes[slot])
+    modes, slot = {}, 0
+    take(slot)
+    while True:
         _, held = worker.held(slot)
+        last = enough()
         # Not before: two slots that ask at once may hold in any order.
-        worker.take(1 - slot, lock)
+        if not last:
+            take(1 - slot)
         worker.drop(slot)
         dropping, _ = worker.dropped(slot)
-        theirs.append((held, dropping))
+        holds.append((held, dropping, modes[slot], worker.name))
         slot = 1 - slot
-    worker.held(slot)
-    worker.drop(slot)
-    worker.dropped(slot)
+        if last:
+            return
+
+
+def nobody_meets(mounts, workers, seconds=3, lock='hot', shared=False, least=20):
+    """All take the lock all the time, in both modes if `shared`, for so long and until ours and theirs
+    have held so often: two threads of ours, two slots of each of theirs."""
+    if lock not in mounts[0].locks():
+        mounts[0].mkdir(lock)
+    deadline = time.monotonic() + seconds
+    ours, theirs, failed = [], [], []
+
+    def enough():
+        past = time.monotonic() - deadline
+        return past >= 0 and (min(len(ours), len(theirs)) >= least or past > WAIT_SECONDS or bool(failed))
+
+    def guarded(*args):
+        try:
+            args[0](*args[1:])
+        except BaseException as err:
+            failed.append(err)
+    threads = [threading.Thread(target=guarded, args=(_hammer, mount, lock, enough, shared, ours))
+               for mount in mounts for _ in range(2 if len(mounts) == 1 else 1)]
+    threads += [threading.Thread(target=guarded, args=(_hammer_theirs, worker, lock, enough, shared, theirs))
+                for worker in workers]
+    for thread in threads:
+        thread.daemon = True
+        thread.start()
     for thread in threads:
         thread.join()
-    print(f'{len(ours)} holds of ours, {len(theirs)} of {worker.name}')
-    check(len(ours) > 20 and len(theirs) > 20, f'{len(ours)} holds of ours, {len(theirs)} of theirs')
+    check(not failed, f'{failed}')
     holds = sorted(ours + theirs)
-    for before, after in zip(holds, holds[1:]):
-        check(before[1] <= after[0], f'two inside at once: {before} and {after}')
+    together = 0
+    for number, after in enumerate(holds):
+        for before in holds[max(number - 20, 0):number]:
+            if before[1] > after[0]:
+                check(before[2] == after[2] == 'shared', f'two inside at once: {before} and {after}')
+                together += before[3] != after[3]
+    print(f'{lock}: {len(ours)} holds of ours, {len(theirs)} of theirs, {together} together')
+    check(min(len(ours), len(theirs)) >= least, f'{len(ours)} holds of ours, {len(theirs)} of theirs')

@@ -16,7 +16,7 @@ def test(case):
     foreign.we_wait(server, mount, lock)
     foreign.we_wait(server, mount, lock, 'shared')
     foreign.order_is_kept(server, mount, lock)
-    foreign.nobody_meets(mount, lock)
+    foreign.nobody_meets([mount], [lock])
 
 
 run(test)

@@ -92,7 +92,7 @@ static void foreign_entries(void **state)
 		/* Curator: mutex, leader, semaphore, read-write lock */
 		{"_c_" UUID "-lock-0000000007", LC_EXCLUSIVE, 7, false},
 		{"_c_" UUID "-latch-0000000007", LC_EXCLUSIVE, 7, true},
-		{"_c_" UUID "-lease-0000000007", LC_EXCLUSIVE, 7, false},
+		{"_c_" UUID "-lease-0000000007", LC_SHARED, 7, false},
 		{"_c_" UUID "-__WRIT__0000000008", LC_EXCLUSIVE, 8, true},
 		{"_c_" UUID "-__READ__0000000009", LC_SHARED, 9, true},
 		/* go-zookeeper */

@@ -119,8 +119,8 @@ class Actor:
             'least': min(counts), 'most': max(counts)}))
 
 
-def main():
-    actor = Actor(*sys.argv[1:])
+def main(actor=None):
+    actor = actor or Actor(*sys.argv[1:])
     say('ready')
     for line in sys.stdin:
         words = line.split()
@@ -130,5 +130,6 @@ def main():
     os._exit(0)
 
 
-threading.stack_size(256 << 10)
-guarded(main).join()
+if __name__ == '__main__':
+    threading.stack_size(256 << 10)
+    guarded(main).join()

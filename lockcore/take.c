@@ -66,10 +66,10 @@ static bool copy_reason(struct entry *entry, const char *reason)
 
 	if (len == 0)
 		return true;
-	entry->reason = malloc(len + 1);
-	if (!entry->reason)
+	entry->data.reason = malloc(len + 1);
+	if (!entry->data.reason)
 		return false;
-	record_copy_line(entry->reason, len + 1, reason, len);
+	record_copy_line(entry->data.reason, len + 1, reason, len);
 	return true;
 }
 
@@ -100,14 +100,14 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	taker->asked_us = now;
 	taker->wait_until_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
 	taker->hold_until_us = LC_FOREVER;
-	entry->pid = request->pid;
-	entry->uid = request->uid;
+	entry->data.pid = request->pid;
+	entry->data.uid = request->uid;
 	entry->mode = request->mode;
-	record_copy_line(entry->command, sizeof(entry->command), request->command,
+	record_copy_line(entry->data.command, sizeof(entry->data.command), request->command,
 	                 strlen(request->command));
 	if (copy_reason(entry, request->reason) && entry_init(lc, entry, lock) == 0)
 		return taker;
-	free(entry->reason);
+	free(entry->data.reason);
 	free(taker);
 	return NULL;
 }
@@ -127,7 +127,8 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 		taker_fail(taker, -EAGAIN);
 	} else {
 		taker_set_wait(taker, taker->immediate ? WAIT_PROBING : WAIT_QUEUED);
-		taker->entry.probed_at = lock->lists.sent; /* an older listing says nothing to it */
+		taker->entry.lists.probed_at =
+			lock->lists.sent; /* an older listing says nothing to it */
 		taker_step(taker);
 	}
 }
@@ -197,7 +198,7 @@ void lc_leave(struct lc_taker *taker)
 	taker_part(taker);
 	/* Neither granted nor refused, as far as the face knows. */
 	if (taker->state == TAKER_WAITING || (taker->due_prev && taker->state != TAKER_LOST))
-		taker->entry.lc->counters.abandoned++;
+		taker->entry.lock->lc->counters.abandoned++;
 	lc_watch_waiters(taker, NULL);
 	taker_not_due(taker);
 	handoff_leave(taker);

@@ -304,7 +304,7 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 		return -EFBIG;
 	if (!lc_holds(holder))
 		return -EIO;
-	call = new_data_call(holder, holder->entry.uid, done, ctx);
+	call = new_data_call(holder, holder->entry.data.uid, done, ctx);
 	if (!call)
 		return -ENOMEM;
 	call->value = malloc(len + 1);
@@ -316,7 +316,7 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 		memcpy(call->value, value, len);
 	call->value_len = len;
 	call->append = append;
-	return call_begin(&call->call, holder->entry.lc, strdup(holder->entry.lock->path),
+	return call_begin(&call->call, holder->entry.lock->lc, strdup(holder->entry.lock->path),
 	                  ret_call);
 }
 
@@ -386,8 +386,9 @@ int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_ca
 	if (!lc_holds(taker))
 		return -EIO;
 	call = call_new(struct lc_call, .ask = confirm_ask, .fail = call_done_failed,
-	                .repeatable = true, .taker = taker, .uid = taker->entry.uid,
+	                .repeatable = true, .taker = taker, .uid = taker->entry.data.uid,
 	                .changes = true, .done = done, .ctx = ctx);
-	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	return call ? call_begin(call, taker->entry.lock->lc, strdup(taker->entry.lock->path),
+	                         ret_call)
 	            : -ENOMEM;
 }

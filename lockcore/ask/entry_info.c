@@ -105,8 +105,8 @@ static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 	    !name_parse(info->entry.znode, &name))
 		return;
 	entry = entry_of_node(lock, info->entry.znode, &name);
-	if (entry && entry->held_since_ms >= 0)
-		info->held_since_ms = entry->held_since_ms;
+	if (entry && entry->data.held_since_ms >= 0)
+		info->held_since_ms = entry->data.held_since_ms;
 }
 
 /* All that are still there, when each has been read. */
@@ -369,6 +369,7 @@ int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct l
 	struct lc_call *call = call_new(struct lc_call, .ask = token_ask, .fail = call_done_failed,
 	                                .taker = taker, .done = done, .ctx = ctx);
 
-	return call ? call_begin(call, taker->entry.lc, strdup(taker->entry.lock->path), ret_call)
+	return call ? call_begin(call, taker->entry.lock->lc, strdup(taker->entry.lock->path),
+	                         ret_call)
 	            : -ENOMEM;
 }

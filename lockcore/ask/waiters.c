@@ -109,11 +109,11 @@ int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
 	if (!lc_holds(taker))
 		return -EIO;
 	waiters = call_new(struct waiters_call, .ask = list_queue, .fail = waiters_failed,
-	                   .taker = taker, .uid = taker->entry.uid, .ctx = ctx);
+	                   .taker = taker, .uid = taker->entry.data.uid, .ctx = ctx);
 	if (!waiters)
 		return -ENOMEM;
 	waiters->tell = done;
-	return call_begin(&waiters->call, taker->entry.lc, strdup(taker->entry.lock->path),
+	return call_begin(&waiters->call, taker->entry.lock->lc, strdup(taker->entry.lock->path),
 	                  ret_call);
 }
 
@@ -129,7 +129,8 @@ void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed)
 		lock_watch(taker->entry.lock); /* fewer slots: somebody waits who did not */
 	if (changed || !is_to_be_told(taker))
 		return;
-	DL_DELETE2(taker->entry.lc->takers->waiters_changed, taker, changed_prev, changed_next);
+	DL_DELETE2(taker->entry.lock->lc->takers->waiters_changed, taker, changed_prev,
+	           changed_next);
 	taker->changed_prev = taker->changed_next = NULL;
 }
 

@@ -24,7 +24,7 @@ static bool leaves(const struct lc_taker *taker)
 static bool probes(const struct lc_taker *taker, const struct queue *queue)
 {
 	return taker->state == TAKER_WAITING && taker->wait == WAIT_PROBING &&
-	       queue->listing > taker->entry.probed_at;
+	       queue->listing > taker->entry.lists.probed_at;
 }
 
 /* The entries that stand in the way. Those of ours that leave do not: their deletes are on
@@ -159,7 +159,7 @@ static bool may_hold(struct lc_taker *taker)
 {
 	if (!taker_means(taker))
 		lock_want_list(taker->entry.lock);
-	return taker_means(taker) && session_may_grant(taker->entry.lc);
+	return taker_means(taker) && session_may_grant(taker->entry.lock->lc);
 }
 
 static void admit_waiters(struct lock *lock, const struct queue *queue, struct lc_taker **owners)

@@ -74,7 +74,7 @@ static struct lc_taker *find_next(struct lc_taker *holder)
 {
 	struct lc_taker *taker;
 
-	if (holder->entry.lock->batch.unresolved || !holder->entry.first ||
+	if (holder->entry.lock->batch.unresolved || !holder->entry.place.first ||
 	    holder->entry.mode != LC_EXCLUSIVE)
 		return NULL;
 	for (taker = holder->next; taker; taker = taker->next) {
@@ -82,7 +82,7 @@ static struct lc_taker *find_next(struct lc_taker *holder)
 
 		if (!entry_is_queued(entry))
 			continue;
-		if (!entry->adjacent || entry->gone || entry->number < 0 ||
+		if (!entry->place.adjacent || entry->gone || entry->number < 0 ||
 		    entry->number >= NAME_NUMBER_ZONE)
 			return NULL;
 		if (entry->wanted)
@@ -115,7 +115,8 @@ static bool next_is_unplaced(const struct lc_taker *holder)
 		next = next->next;
 	return next && next->entry.state == ENTRY_PRESENT && next->entry.mode == LC_EXCLUSIVE &&
 	       next->entry.number >= 0 && next->entry.number < NAME_NUMBER_ZONE &&
-	       holder->entry.lock->node.slots == 1 && !next->entry.adjacent && !next->entry.ahead;
+	       holder->entry.lock->node.slots == 1 && !next->entry.place.adjacent &&
+	       !next->entry.place.ahead;
 }
 
 void handoff_grant(struct lc_taker *taker, bool first)
@@ -182,8 +183,8 @@ static bool is_next(const struct lc_taker *taker, const char *znode)
 {
 	const struct entry *entry = &taker->entry;
 
-	return taker->state == TAKER_WAITING && entry->ahead_is == AHEAD_FIRST &&
-	       strcmp(entry->ahead, znode) == 0;
+	return taker->state == TAKER_WAITING && entry->place.ahead_is == AHEAD_FIRST &&
+	       strcmp(entry->place.ahead, znode) == 0;
 }
 
 void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode)
@@ -205,9 +206,9 @@ bool handoff_line_up(struct lock *lock)
 
 	while (taker && (taker->state != TAKER_WAITING || taker->entry.state == ENTRY_ABSENT))
 		taker = taker->next;
-	if (!taker || !taker->entry.ahead)
+	if (!taker || !taker->entry.place.ahead)
 		return false;
-	handoff_wait(lock, taker, taker->entry.ahead);
+	handoff_wait(lock, taker, taker->entry.place.ahead);
 	return true;
 }
 
@@ -249,7 +250,7 @@ static bool comes_first(const struct lc_taker *taker)
 	const struct entry *entry = &taker->entry;
 	const struct lock *lock = entry->lock;
 
-	return entry->follows >= 0 && entry->number == entry->follows + 1 &&
+	return entry->place.follows >= 0 && entry->number == entry->place.follows + 1 &&
 	       entry->number < NAME_NUMBER_ZONE && taker->state == TAKER_WAITING &&
 	       taker_means(taker) && lock->takers.holding == 0 && !lock->batch.unresolved &&
 	       session_may_grant(lock->lc);
@@ -259,18 +260,19 @@ void handoff_present(struct entry *entry, bool made)
 {
 	struct lc_taker *taker = taker_of(entry), *before = find_before(taker);
 
-	entry->adjacent = before && before->entry.number + 1 == entry->number && entry->number > 0;
-	if (entry->adjacent && before->state == TAKER_HELD)
+	entry->place.adjacent =
+		before && before->entry.number + 1 == entry->number && entry->number > 0;
+	if (entry->place.adjacent && before->state == TAKER_HELD)
 		handoff_watch_next(before);
 	if (!made)
 		return;
-	if (entry->follows >= 0)
-		entry->lock->batch.overtaken = entry->number != entry->follows + 1;
+	if (entry->place.follows >= 0)
+		entry->lock->batch.overtaken = entry->number != entry->place.follows + 1;
 	if (comes_first(taker))
 		handoff_grant(taker, true);
 	/* The taker that guarded it when its create was sent may have gone meanwhile. */
 	else if (taker->state == TAKER_WAITING && taker_needs_list(taker) &&
-	         entry->lock->lists.sent == entry->created_at)
+	         entry->lock->lists.sent == entry->lists.created_at)
 		lock_want_list(entry->lock);
 }
 
@@ -282,10 +284,10 @@ void handoff_absent(struct entry *entry)
 		next = next->next;
 	if (!next)
 		return;
-	next->entry.adjacent &= entry->adjacent;
-	if (next->entry.ahead_is != AHEAD_BEHIND_OWN)
+	next->entry.place.adjacent &= entry->place.adjacent;
+	if (next->entry.place.ahead_is != AHEAD_BEHIND_OWN)
 		return;
-	next->entry.ahead_is = AHEAD_LATER;
-	if (entry->first)
-		next->entry.ahead_is = AHEAD_FIRST;
+	next->entry.place.ahead_is = AHEAD_LATER;
+	if (entry->place.first)
+		next->entry.place.ahead_is = AHEAD_FIRST;
 }

@@ -12,7 +12,7 @@
 
 bool lc_holds(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 	const struct lease *lease = &lc->session->lease;
 	int64_t now;
 
@@ -35,7 +35,7 @@ void lc_limit(struct lc_taker *taker, int64_t until_us)
 		return;
 	taker->hold_until_us = until_us;
 	entry_touch(&taker->entry);
-	timer_set(&taker->entry.lc->timers, &taker->limit, until_us);
+	timer_set(&taker->entry.lock->lc->timers, &taker->limit, until_us);
 }
 
 bool taker_has_lock(struct lc_taker *taker)
@@ -66,9 +66,9 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
 	if (!reason)
 		return -ENOMEM;
 	record_copy_line(reason, len + 1, text, len);
-	free(entry->reason);
-	entry->reason = reason;
-	entry->data_dirty = true;
+	free(entry->data.reason);
+	entry->data.reason = reason;
+	entry->data.dirty = true;
 	entry_touch(entry);
 	entry_write(entry);
 	return 0;
@@ -76,5 +76,5 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
 
 const char *lc_reason(const struct lc_taker *taker)
 {
-	return taker->entry.reason ? taker->entry.reason : "";
+	return taker->entry.data.reason ? taker->entry.data.reason : "";
 }

@@ -47,9 +47,9 @@ static void match_shown(struct lock *lock, const struct queue *queue, uint64_t n
 			match_stranger(lock, shown, number);
 			continue;
 		}
-		entry->listed = number;
+		entry->lists.last = number;
 		if (before && entry_is_queued(before) && !queue->in_zone)
-			entry->adjacent = true;
+			entry->place.adjacent = true;
 	}
 }
 
@@ -62,10 +62,11 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		struct entry *entry = &taker->entry;
 
-		if (entry->listed != number && entry->state == ENTRY_UNKNOWN && !entry->pending) {
+		if (entry->lists.last != number && entry->state == ENTRY_UNKNOWN &&
+		    !entry->pending) {
 			entry_not_found(entry);
 			taker_free_if_done(taker); /* a waiter's is created again, in order */
-		} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {
+		} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {
 			loss_by_listing(taker);
 		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
 			entry_watch(entry);
@@ -307,7 +308,7 @@ static void front_changed(struct lock *lock, const char *znode, enum ensemble_ch
 		lock_watch_front(lock, znode); /* the queue is as it was */
 	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
 	if (change == ENSEMBLE_DATA && lock->front.taker &&
-	    lock->front.taker->entry.ahead_is != AHEAD_FIRST)
+	    lock->front.taker->entry.place.ahead_is != AHEAD_FIRST)
 		lock_want_list(lock);
 }
 

@@ -12,7 +12,7 @@
 /* False: it waits again, since the lock may not be good any more. */
 static bool may_tell_grant(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	if (session_is_doubted(lc)) {
 		taker_lose(taker);
@@ -26,7 +26,7 @@ static bool may_tell_grant(struct lc_taker *taker)
 
 static void tell(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	taker_not_due(taker);
 	switch (taker->state) {

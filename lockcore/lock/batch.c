@@ -77,15 +77,15 @@ static bool make_batch_room(struct batch *batch)
 
 static void place_entry(struct entry *entry, size_t place)
 {
-	entry->lc->batch->entries[place] = entry;
-	entry->lc->batch->count++;
+	entry->lock->lc->batch->entries[place] = entry;
+	entry->lock->lc->batch->count++;
 	entry->lock->batch.unsent++;
 	entry->lock->batch.creates += entry->state == ENTRY_CREATING;
 }
 
 bool batch_add(struct entry *entry)
 {
-	struct batch *batch = entry->lc->batch;
+	struct batch *batch = entry->lock->lc->batch;
 
 	assert(entry->state == ENTRY_CREATING || entry->state == ENTRY_DELETING);
 	if (!make_batch_room(batch))
@@ -98,7 +98,7 @@ bool batch_add(struct entry *entry)
 /* It certainly did not happen: before all that came later. */
 static void send_again(struct entry *entry)
 {
-	struct batch *batch = entry->lc->batch;
+	struct batch *batch = entry->lock->lc->batch;
 
 	entry->lock->batch.last_write_ok = false;
 	entry->alone = true;
@@ -122,7 +122,7 @@ static void answered_alone(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
 
-	entry->lc->batch->flights--;
+	entry->lock->lc->batch->flights--;
 	answer_one(entry, answer);
 }
 
@@ -131,8 +131,8 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 {
 	entry->pending--;
 	if (answer->result == ENSEMBLE_OK)
-		entry->lc->entries->events->seen(entry);
-	entry->lc->entries->events->changed(entry);
+		entry->lock->lc->entries->events->seen(entry);
+	entry->lock->lc->entries->events->changed(entry);
 }
 
 /* Of a guard and the check alone: one of the two entries is not there, as a rule. What is shown of
@@ -145,7 +145,7 @@ static void guard_refused(struct entry *guard, struct entry *next)
 	lock->handoff.held_back |= asked;
 	entry_unsent(guard);
 	if (asked && entry_is_seen(next))
-		next->lc->entries->events->seen(next);
+		next->lock->lc->entries->events->seen(next);
 }
 
 static void transaction_refused(struct transaction *transaction)
@@ -158,7 +158,7 @@ static void transaction_refused(struct transaction *transaction)
 
 		if (items[i].kind == ENSEMBLE_CHECK) {
 			entry->pending--;
-			entry->lc->entries->events->changed(entry);
+			entry->lock->lc->entries->events->changed(entry);
 		} else if (guard) {
 			guard_refused(entry, items[0].entry);
 		} else {
@@ -197,8 +197,8 @@ static void transaction_answered(void *ctx, const struct ensemble_answer *answer
 
 static void send_alone(struct entry *entry, const struct ensemble_op *op)
 {
-	entry->lc->batch->flights++;
-	lc_submit(entry->lc, *op, answered_alone, entry);
+	entry->lock->lc->batch->flights++;
+	lc_submit(entry->lock->lc, *op, answered_alone, entry);
 }
 
 static void free_op(struct ensemble_op *op)
@@ -315,7 +315,7 @@ static void take_delete(struct multi *multi, struct entry *entry, struct ensembl
 		lock->batch.leaving_in = multi->serial;
 		lock->batch.leaving = -1;
 	}
-	if (entry->first && entry->number > lock->batch.leaving)
+	if (entry->place.first && entry->number > lock->batch.leaving)
 		lock->batch.leaving = entry->number;
 	take_op(multi, entry, op);
 }
@@ -327,7 +327,7 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 	struct lock *lock = entry->lock;
 
 	if (lock->batch.leaving_in == multi->serial && lock->batch.leaving >= 0) {
-		entry->follows = lock->batch.leaving;
+		entry->place.follows = lock->batch.leaving;
 		multi->bound = true;
 		/* Perhaps no other client wants the lock, and no listing is needed. Where mounts
 		 * take turns, this hope is vain and would cost another round trip. */
@@ -346,9 +346,9 @@ static void send_singly(struct multi *multi, struct entry *entry, struct ensembl
 		free_op(op);
 		return;
 	}
-	send_multi(entry->lc, multi);
+	send_multi(entry->lock->lc, multi);
 	take_delete(multi, entry, op);
-	send_multi(entry->lc, multi);
+	send_multi(entry->lock->lc, multi);
 }
 
 /* False: it has to wait for the one before it. */
@@ -365,11 +365,11 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 	lock->batch.unsent--;
 	lock->batch.creates -= create;
 	entry->alone = false;
-	entry->follows = -1;
+	entry->place.follows = -1;
 	entry->sent_us = multi->begun_us;
 	if (create)
-		entry->created_at = lock->lists.sent;
-	make_place(entry->lc, multi);
+		entry->lists.created_at = lock->lists.sent;
+	make_place(entry->lock->lc, multi);
 	if (!make_op(entry, &op)) {
 		entry_unsent(entry);
 		return true;

@@ -20,7 +20,7 @@
 
 static const struct entry_events *events_of(const struct entry *entry)
 {
-	return entry->lc->entries->events;
+	return entry->lock->lc->entries->events;
 }
 
 static struct entry *entry_of_link(struct table_link *link)
@@ -41,7 +41,6 @@ struct entry *entry_next(const struct lc *lc, const struct entry *entry)
 /* It has its id. 0 or -ENOMEM. */
 static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
 {
-	entry->lc = lc;
 	entry->lock = lock;
 	if (!table_add(&lc->entries->by_id, &entry->id, entry->id.number))
 		return -ENOMEM;
@@ -52,7 +51,7 @@ static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 {
 	entry->wanted = true;
-	entry->held_since_ms = -1;
+	entry->data.held_since_ms = -1;
 	entry->id.number = lc_random(lc);
 	return enter_table(lc, entry, lock);
 }
@@ -60,7 +59,7 @@ int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
 static void count_there(const struct entry *entry, int by)
 {
 	if (entry->state != ENTRY_ABSENT)
-		entry->lc->entries->there += (unsigned)by;
+		entry->lock->lc->entries->there += (unsigned)by;
 }
 
 int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
@@ -69,7 +68,7 @@ int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 
 	if (r < 0)
 		return r;
-	entry->follows = -1;
+	entry->place.follows = -1;
 	lock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;
 	count_there(entry, +1);
 	return 0;
@@ -79,34 +78,35 @@ int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 struct data_turn {
 	struct gate_item item;
 	struct entry *entry;
+	int64_t sent_us; /* the write */
 };
 
 static void end_turn(struct entry *entry)
 {
-	if (!entry->data_turn)
+	if (!entry->data.turn)
 		return;
-	gate_leave(&entry->lc->entries->writers, &entry->data_turn->item);
-	free(entry->data_turn);
-	entry->data_turn = NULL;
+	gate_leave(&entry->lock->lc->entries->writers, &entry->data.turn->item);
+	free(entry->data.turn);
+	entry->data.turn = NULL;
 }
 
 void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
 	end_turn(entry);
-	table_remove(&entry->lc->entries->by_id, &entry->id);
-	free(entry->reason);
+	table_remove(&entry->lock->lc->entries->by_id, &entry->id);
+	free(entry->data.reason);
 }
 
 void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is)
 {
-	if (!znode || !entry->ahead || strcmp(entry->ahead, znode) != 0) {
-		free(entry->ahead);
-		entry->ahead = znode ? strdup(znode) : NULL;
+	if (!znode || !entry->place.ahead || strcmp(entry->place.ahead, znode) != 0) {
+		free(entry->place.ahead);
+		entry->place.ahead = znode ? strdup(znode) : NULL;
 	}
-	entry->ahead_is = is;
-	if (!entry->ahead)
-		entry->ahead_is = AHEAD_LATER;
+	entry->place.ahead_is = is;
+	if (!entry->place.ahead)
+		entry->place.ahead_is = AHEAD_LATER;
 }
 
 bool entry_is_queued(const struct entry *entry)
@@ -116,7 +116,7 @@ bool entry_is_queued(const struct entry *entry)
 
 bool entry_is_seen(const struct entry *entry)
 {
-	return watch_is_good(entry->lc, &entry->watch);
+	return watch_is_good(entry->lock->lc, &entry->watch);
 }
 
 struct entry *entry_named(struct lock *lock, const struct entry_name *name)
@@ -178,7 +178,7 @@ void entry_set_absent(struct entry *entry)
 {
 	events_of(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
-	entry->adjacent = entry->first = entry->gone = entry->look_failed = false;
+	entry->place.adjacent = entry->place.first = entry->gone = entry->look_failed = false;
 	entry_set_ahead(entry, NULL, AHEAD_LATER);
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';
@@ -198,7 +198,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 
 	(void)parsed;
 	assert(parsed && name.taker_half == entry->id.number);
-	assert(!stat || stat->ephemeral_owner == entry->lc->session->id);
+	assert(!stat || stat->ephemeral_owner == entry->lock->lc->session->id);
 	assert(strlen(znode) < sizeof(entry->name)); /* nobody else makes nodes of this session */
 	snprintf(entry->name, sizeof(entry->name), "%s", znode);
 	entry->number = name.number;
@@ -210,14 +210,14 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 
 void entry_begin(struct entry *entry)
 {
-	name_format(entry->name, entry->lc->session->half, entry->id.number, entry->lc->host,
-	            entry->pid, entry->mode);
+	name_format(entry->name, entry->lock->lc->session->half, entry->id.number,
+	            entry->lock->lc->host, entry->data.pid, entry->mode);
 	set_entry_state(entry, ENTRY_CREATING);
 }
 
 static void not_made(struct entry *entry, const struct ensemble_answer *answer)
 {
-	struct lc *lc = entry->lc;
+	struct lc *lc = entry->lock->lc;
 
 	if (answer->result == ENSEMBLE_REFUSED &&
 	    lc_may_say_again(lc, &lc->entries->refused_said_us))
@@ -235,7 +235,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return; /* the session's end follows */
 	if (answer->result == ENSEMBLE_OK) {
-		session_wrote(entry->lc, entry->sent_us);
+		session_wrote(entry->lock->lc, entry->sent_us);
 		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
 		set_entry_state(entry, ENTRY_UNKNOWN);
@@ -257,13 +257,13 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 	if (result == ENSEMBLE_GONE)
 		return;
 	if (result == ENSEMBLE_OK)
-		session_wrote(entry->lc, entry->sent_us);
+		session_wrote(entry->lock->lc, entry->sent_us);
 	if (result == ENSEMBLE_OK || result == ENSEMBLE_NONODE)
 		entry_set_absent(entry);
 	else
 		set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */
 	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
-		lc_report(entry->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
+		lc_report(entry->lock->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
 		          entry->lock->path, entry->name);
 		events_of(entry)->later(entry);
 	}
@@ -307,7 +307,7 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 	entry->claims--;
 	entry->claim_lost |= !tells_whose(answer->result);
 	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
-	    answer->stat->ephemeral_owner == entry->lc->session->id) {
+	    answer->stat->ephemeral_owner == entry->lock->lc->session->id) {
 		set_present(entry, claim->znode, answer->stat, false);
 		entry_read(entry, answer);
 	}
@@ -345,7 +345,7 @@ static void send_claim(struct entry *entry, const char *znode)
 	if (claim && path) {
 		entry->pending++;
 		entry->claims++;
-		lc_submit(entry->lc, ensemble_get(path), claim_answered, claim);
+		lc_submit(entry->lock->lc, ensemble_get(path), claim_answered, claim);
 	} else {
 		entry->claim_lost = true;
 		lock_list_later(entry->lock);
@@ -365,18 +365,18 @@ bool entry_may_be(const struct entry *entry, const char *znode)
 void entry_found(struct entry *entry, const char *znode, uint64_t number)
 {
 	assert(entry_may_be(entry, znode));
-	entry->listed = number;
-	if (entry->claims > 0 && entry->claimed != number)
+	entry->lists.last = number;
+	if (entry->claims > 0 && entry->lists.claimed != number)
 		return; /* those of an earlier listing are being asked */
 	if (entry->claims == 0)
 		entry->claim_lost = false;
-	entry->claimed = number;
+	entry->lists.claimed = number;
 	send_claim(entry, znode);
 }
 
 void entry_not_found(struct entry *entry)
 {
-	assert(entry->state == ENTRY_UNKNOWN && entry->held_since_ms < 0);
+	assert(entry->state == ENTRY_UNKNOWN && entry->data.held_since_ms < 0);
 	entry_set_absent(entry);
 }
 
@@ -384,21 +384,21 @@ void entry_not_found(struct entry *entry)
 
 size_t entry_format(const struct entry *entry, char *ret_data)
 {
-	return record_format_entry(ret_data,
-	                           &(struct record_entry){
-					   .host = entry->lc->host,
-					   .pid = entry->pid,
-					   .uid = entry->uid,
-					   .command = entry->command,
-					   .reason = entry->reason,
-					   .timeout_ms = entry->lc->session->granted_us / 1000,
-					   .held_since_ms = entry->held_since_ms,
-				   });
+	return record_format_entry(
+		ret_data, &(struct record_entry){
+				  .host = entry->lock->lc->host,
+				  .pid = entry->data.pid,
+				  .uid = entry->data.uid,
+				  .command = entry->data.command,
+				  .reason = entry->data.reason,
+				  .timeout_ms = entry->lock->lc->session->granted_us / 1000,
+				  .held_since_ms = entry->data.held_since_ms,
+			  });
 }
 
 static bool is_same_node(const struct entry *entry, const struct ensemble_stat *stat)
 {
-	return stat->ephemeral_owner == entry->lc->session->id &&
+	return stat->ephemeral_owner == entry->lock->lc->session->id &&
 	       (entry->czxid == 0 || entry->czxid == stat->czxid);
 }
 
@@ -420,13 +420,13 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 
 static void note_failed_look(struct entry *entry)
 {
-	entry->look_failed = entry->lc->entries->look_failed = true;
+	entry->look_failed = entry->lock->lc->entries->look_failed = true;
 }
 
 static void look_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
-	struct entries *entries = entry->lc->entries;
+	struct entries *entries = entry->lock->lc->entries;
 	bool last = entries->awaited == 1; /* they are answered in order */
 
 	entry->pending--;
@@ -442,7 +442,7 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 	else if (entry->wanted)
 		lock_want_list(entry->lock);
 	if (last && answer->result != ENSEMBLE_UNKNOWN)
-		session_marks_read(entry->lc);
+		session_marks_read(entry->lock->lc);
 	events_of(entry)->changed(entry);
 }
 
@@ -459,8 +459,8 @@ void entry_check_mark(struct entry *entry)
 		return;
 	}
 	entry->pending++;
-	entry->lc->entries->looks++;
-	lc_submit(entry->lc, ensemble_get(path), look_answered, entry);
+	entry->lock->lc->entries->looks++;
+	lc_submit(entry->lock->lc, ensemble_get(path), look_answered, entry);
 	free(path);
 }
 
@@ -501,7 +501,7 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 
 	entry->pending--;
 	good = answer->result == ENSEMBLE_OK && entry_read(entry, answer);
-	watch_answered(entry->lc, &entry->watch, good);
+	watch_answered(entry->lock->lc, &entry->watch, good);
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (good) {
@@ -525,8 +525,8 @@ void entry_watch(struct entry *entry)
 {
 	char *path;
 
-	if (!session_is_ready(entry->lc) || entry->state != ENTRY_PRESENT || entry_is_seen(entry) ||
-	    watch_is_pending(&entry->watch))
+	if (!session_is_ready(entry->lock->lc) || entry->state != ENTRY_PRESENT ||
+	    entry_is_seen(entry) || watch_is_pending(&entry->watch))
 		return;
 	path = entry_path(entry);
 	if (!path) {
@@ -534,7 +534,7 @@ void entry_watch(struct entry *entry)
 		return;
 	}
 	entry->pending++;
-	watch_ask(entry->lc, &entry->watch, path, watch_was_answered, entry);
+	watch_ask(entry->lock->lc, &entry->watch, path, watch_was_answered, entry);
 	free(path);
 }
 
@@ -545,23 +545,24 @@ static void write_next(struct entries *entries);
 static void entry_written(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
+	int64_t sent_us = entry->data.turn->sent_us;
 
 	entry->pending--;
-	entry->data_pending = false;
+	entry->data.pending = false;
 	entry_touch(entry);
 	end_turn(entry);
-	write_next(entry->lc->entries);
+	write_next(entry->lock->lc->entries);
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		session_wrote(entry->lc, entry->data_sent_us);
+		session_wrote(entry->lock->lc, sent_us);
 		entry->version = answer->stat->version;
 		break;
 	case ENSEMBLE_UNKNOWN:
-		entry->data_dirty = true;
+		entry->data.dirty = true;
 		break;
 	case ENSEMBLE_BADVERSION:
 		/* Somebody has written to it: read that first. */
-		entry->data_dirty = true;
+		entry->data.dirty = true;
 		watch_fired(&entry->watch);
 		entry_watch(entry);
 		break;
@@ -585,22 +586,22 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 
 static bool may_be_written(const struct entry *entry)
 {
-	return entry->data_dirty && !entry->data_pending && entry->held_since_ms >= 0 &&
-	       entry->state == ENTRY_PRESENT && session_is_ready(entry->lc);
+	return entry->data.dirty && !entry->data.pending && entry->data.held_since_ms >= 0 &&
+	       entry->state == ENTRY_PRESENT && session_is_ready(entry->lock->lc);
 }
 
 /* False: no memory. */
 static bool wait_to_write(struct entry *entry)
 {
-	struct gate *gate = &entry->lc->entries->writers;
+	struct gate *gate = &entry->lock->lc->entries->writers;
 	struct data_turn *turn = calloc(1, sizeof(*turn));
 
-	if (!turn || !gate_join(gate, entry->uid, &turn->item)) {
+	if (!turn || !gate_join(gate, entry->data.uid, &turn->item)) {
 		free(turn);
 		return false;
 	}
 	turn->entry = entry;
-	entry->data_turn = turn;
+	entry->data.turn = turn;
 	gate_wait(gate, &turn->item);
 	return true;
 }
@@ -615,13 +616,14 @@ static void write_in_turn(struct entry *entry)
 			events_of(entry)->later(entry);
 		return;
 	}
-	entry->data_dirty = false;
-	entry->told_since = true;
-	entry->data_pending = true;
+	entry->data.dirty = false;
+	entry->data.told_since = true;
+	entry->data.pending = true;
 	entry_touch(entry);
-	entry->data_sent_us = lc_now(entry->lc);
+	entry->data.turn->sent_us = lc_now(entry->lock->lc);
 	entry->pending++;
-	lc_submit(entry->lc, ensemble_set(path, data, entry_format(entry, data), entry->version),
+	lc_submit(entry->lock->lc,
+	          ensemble_set(path, data, entry_format(entry, data), entry->version),
 	          entry_written, entry);
 	free(path);
 }
@@ -643,15 +645,15 @@ void entry_write(struct entry *entry)
 {
 	if (!may_be_written(entry))
 		return;
-	if (entry->data_turn || wait_to_write(entry))
-		write_next(entry->lc->entries);
+	if (entry->data.turn || wait_to_write(entry))
+		write_next(entry->lock->lc->entries);
 	else
 		events_of(entry)->later(entry);
 }
 
 void entry_write_since(struct entry *entry)
 {
-	entry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;
+	entry->data.dirty |= entry->data.held_since_ms >= 0 && !entry->data.told_since;
 	entry_touch(entry);
 	entry_write(entry);
 }

@@ -63,29 +63,56 @@ enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, E
  * that is before this one. */
 enum entry_ahead { AHEAD_LATER, AHEAD_BEHIND_OWN, AHEAD_FIRST };
 
-/* There are thousands of them: what stands together leaves no holes. */
+/* handoff.c: its place in the queue. */
+struct entry_place {
+	/* Made in the transaction that deletes the entry of this number, which was first; -1: not
+	 * so. */
+	int64_t follows;
+	/* The other client's entry that it waits for, as a listing showed; NULL: not known. No
+	 * entry that it has to wait for stands, or will ever stand, between the two. */
+	char *ahead;
+	enum entry_ahead ahead_is : 2;
+	bool first : 1; /* held: nobody stood before it, so the next one in the queue comes next */
+	bool adjacent : 1; /* no other client's entry stands, or will ever stand, between this one
+	                    * and the one of ours before it */
+};
+
+/* listing.c, by the numbers of the lock's listings: lock->lists.sent. */
+struct entry_lists {
+	union {
+		uint64_t probed_at;  /* ABSENT, of a taker that probes: when it began */
+		uint64_t created_at; /* when its create was sent: every later listing of this
+		                      * connection shows it */
+		uint64_t claimed;    /* UNKNOWN, with claims: since which listing */
+	};
+	uint64_t last; /* that showed it */
+};
+
+/* entry_data.c: what stands in it. */
+struct entry_data {
+	pid_t pid;
+	uid_t uid;
+	char command[LC_COMMAND_MAX + 1];
+	char *reason;           /* or NULL */
+	int64_t held_since_ms;  /* -1: its taker does not hold */
+	struct data_turn *turn; /* at the gate of writers; NULL: it is not there */
+	bool told_since : 1;    /* the ensemble knows since when it is held, or will */
+	bool dirty : 1;         /* it is to be written; */
+	bool pending : 1;       /*   it is being written */
+};
+
 struct entry {
 	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
-	struct lc *lc;
 	struct lock *lock;
 	struct stored stored;
 	enum entry_state state : 3;
 	enum lc_mode mode : 2;
-	bool wanted : 1; /* it shall exist */
-	bool gone : 1;   /* PRESENT, but said to be gone: see entry_events */
-	/* Its place in the queue: handoff.c. */
-	bool first : 1;    /* held: nobody stood before it, so that the next one in the queue
-	                              * comes next */
-	bool adjacent : 1; /* no other client's entry stands, or will ever stand, between this
-	                              * one and the one of ours before it */
-	enum entry_ahead ahead_is : 2; /* of `ahead` */
-	bool alone : 1;                /* batch.c: its create or delete failed in a transaction */
-	bool claim_lost : 1;           /* UNKNOWN: a node that may be it could not be asked */
-	bool told_since : 1;           /* the data says since when it is held, or will */
-	bool data_dirty : 1;           /* the data is to be written; */
-	bool data_pending : 1;         /*   it is being written */
-	bool look_failed : 1;          /* it may have a mark that could not be read */
-	unsigned pending;              /* answers outstanding that name this entry */
+	bool wanted : 1;      /* it shall exist */
+	bool gone : 1;        /* PRESENT, but said to be gone: see entry_events */
+	bool alone : 1;       /* batch.c: its create or delete failed in a transaction */
+	bool claim_lost : 1;  /* UNKNOWN: a node that may be it could not be asked */
+	bool look_failed : 1; /* it may have a mark that could not be read */
+	unsigned pending;     /* answers outstanding that name this entry */
 
 	/* The node. */
 	char name[NAME_MAX_WHOLE]; /* CREATING, UNKNOWN: without its digits; ABSENT: empty */
@@ -94,29 +121,10 @@ struct entry {
 	int32_t version; /* of its data */
 	unsigned claims; /* UNKNOWN: nodes that may be it, and are being asked */
 	struct watch watch;
-	union {
-		uint64_t probed_at;  /* ABSENT, of a taker that probes: lock->list_sent when it
-		                              * began */
-		uint64_t created_at; /* lock->list_sent when its create was sent: every later
-		                              * listing of this connection shows it */
-		uint64_t claimed;    /* UNKNOWN, with claims: since which listing */
-	};
-	uint64_t listed; /* the last listing that showed it */
-	int64_t follows; /* made in the transaction that deletes the entry of this number,
-	                              * which was first; -1: not so */
-	/* The other client's entry that it waits for, as a listing showed; NULL: not known. No
-	 * entry that it has to wait for stands, or will ever stand, between the two. */
-	char *ahead;
 	int64_t sent_us; /* batch.c: its last create or delete */
-
-	/* Its data. */
-	pid_t pid;
-	uid_t uid;
-	char command[LC_COMMAND_MAX + 1];
-	char *reason;                /* or NULL */
-	int64_t held_since_ms;       /* -1: its taker does not hold */
-	struct data_turn *data_turn; /* at the gate of writers; NULL: it is not there */
-	int64_t data_sent_us;
+	struct entry_place place;
+	struct entry_lists lists;
+	struct entry_data data;
 };
 
 /* NULL: none has that id. */

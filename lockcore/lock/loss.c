@@ -9,7 +9,7 @@
 /* The taker loses its place or its lock. */
 static void take_away(struct lc_taker *taker, int error)
 {
-	taker->entry.lc->counters.evictions +=
+	taker->entry.lock->lc->counters.evictions +=
 		error == -ECANCELED &&
 		(taker->state == TAKER_WAITING || taker->state == TAKER_HELD);
 	switch (taker->state) {
@@ -34,7 +34,7 @@ static void take_away(struct lc_taker *taker, int error)
 
 static void report_gone(const struct lc_taker *taker)
 {
-	lc_report(taker->entry.lc, LC_NOTICE, "%s/%s is gone", taker->entry.lock->path,
+	lc_report(taker->entry.lock->lc, LC_NOTICE, "%s/%s is gone", taker->entry.lock->path,
 	          taker->entry.name);
 }
 
@@ -55,7 +55,7 @@ void loss_of_node(struct lc_taker *taker)
 		return;
 	if (taker->told_taken) {
 		report_gone(taker);
-		taker->entry.lc->counters.evictions++;
+		taker->entry.lock->lc->counters.evictions++;
 	}
 	taker_lose(taker);
 }
@@ -79,16 +79,17 @@ void loss_by_mark(struct lc_taker *taker, const char *by)
 {
 	if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)
 		return;
-	lc_report(taker->entry.lc, LC_NOTICE, "%s/%s: evicted by %s", taker->entry.lock->path,
+	lc_report(taker->entry.lock->lc, LC_NOTICE, "%s/%s: evicted by %s", taker->entry.lock->path,
 	          taker->entry.name, by);
-	if (taker->entry.lc->config.evicted)
-		taker->entry.lc->config.evicted(taker->entry.lc->config.ctx, taker->ctx, by);
+	if (taker->entry.lock->lc->config.evicted)
+		taker->entry.lock->lc->config.evicted(taker->entry.lock->lc->config.ctx, taker->ctx,
+		                                      by);
 	take_away(taker, -ECANCELED);
 }
 
 void loss_by_limit(struct lc_taker *taker)
 {
-	taker->entry.lc->counters.overdue++;
+	taker->entry.lock->lc->counters.overdue++;
 	taker_lose(taker);
 }
 

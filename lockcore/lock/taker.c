@@ -69,7 +69,7 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode)
 
 static void set_due(struct lc_taker *taker, bool due)
 {
-	struct takers *takers = taker->entry.lc->takers;
+	struct takers *takers = taker->entry.lock->lc->takers;
 
 	if (due == (taker->due_prev != NULL))
 		return;
@@ -89,7 +89,7 @@ void taker_not_due(struct lc_taker *taker)
 
 static void count_state(struct lc_taker *taker, int by)
 {
-	struct takers *takers = taker->entry.lc->takers;
+	struct takers *takers = taker->entry.lock->lc->takers;
 	struct lock *lock = taker->entry.lock;
 
 	if (taker->state == TAKER_WAITING) {
@@ -151,7 +151,7 @@ static void leave_front(struct lc_taker *taker)
 /* The only place that changes it. */
 static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 	enum taker_state old = taker->state;
 
 	assert(is_step(old, state));
@@ -162,9 +162,9 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	count_state(taker, +1);
 	tell_pace(lc);
 	taker->wait = WAIT_QUEUED;
-	taker->entry.held_since_ms = -1;
+	taker->entry.data.held_since_ms = -1;
 	/* This is said of a holder until it is deleted; taker_grant() says it anew. */
-	taker->entry.first &= state == TAKER_LEFT && old == TAKER_HELD;
+	taker->entry.place.first &= state == TAKER_LEFT && old == TAKER_HELD;
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->recheck);
 	if (state == TAKER_WAITING && taker->wait_until_us != LC_FOREVER)
@@ -174,7 +174,7 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 
 void taker_enter(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
@@ -185,7 +185,7 @@ void taker_enter(struct lc_taker *taker)
 
 void taker_resume(struct lc_taker *taker, bool due)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
 	taker->entry.wanted = wants_entry(taker);
@@ -200,14 +200,14 @@ void taker_resume(struct lc_taker *taker, bool due)
 
 void taker_grant(struct lc_taker *taker, bool first)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
 	assert(session_is_ready(lc)); /* the lease is looked at once more when it is told */
 	set_taker_state(taker, TAKER_HELD);
-	taker->entry.first = first;
-	taker->entry.told_since = false;
-	taker->entry.held_since_ms = lc->config.wall_ms(lc->config.ctx);
+	taker->entry.place.first = first;
+	taker->entry.data.told_since = false;
+	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);
 	set_due(taker, true);
 }
@@ -246,7 +246,7 @@ void taker_fail(struct lc_taker *taker, int error)
 
 void taker_lose(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->state == TAKER_HELD);
 	if (!taker->told_taken) {
@@ -267,7 +267,7 @@ void taker_lose(struct lc_taker *taker)
 
 void taker_guard(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->state == TAKER_LOST);
 	if (taker->loss == LOSS_GIVEN_UP)
@@ -285,7 +285,7 @@ void taker_give_up(struct lc_taker *taker)
 	taker->entry.wanted = false;
 	count_state(taker, +1);
 	entry_touch(&taker->entry);
-	timer_clear(&taker->entry.lc->timers, &taker->limit);
+	timer_clear(&taker->entry.lock->lc->timers, &taker->limit);
 	taker_step(taker);
 	if (taker->entry.lock->takers.waiting > 0)
 		lock_want_list(taker->entry.lock);
@@ -303,8 +303,8 @@ void taker_miss(struct lc_taker *taker)
 	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
 	leave_front(taker);
 	taker_set_wait(taker, WAIT_MISSING);
-	taker->entry.lc->takers->missing = true;
-	session_check(taker->entry.lc);
+	taker->entry.lock->lc->takers->missing = true;
+	session_check(taker->entry.lock->lc);
 }
 
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
@@ -361,7 +361,7 @@ static void delete_entry(struct lc_taker *taker)
 void taker_step(struct lc_taker *taker)
 {
 	struct entry *entry = &taker->entry;
-	bool ready = session_is_ready(entry->lc);
+	bool ready = session_is_ready(entry->lock->lc);
 
 	switch (entry->state) {
 	case ENTRY_ABSENT:
@@ -388,7 +388,7 @@ void taker_step(struct lc_taker *taker)
 
 void taker_try_later(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	timer_set(&lc->timers, taker->entry.wanted ? &taker->recheck : &taker->limit,
 	          lc_now(lc) + RETRY_US);
@@ -405,7 +405,7 @@ void taker_free(struct lc_taker *taker)
 void taker_free_if_done(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
-	struct lc *lc = taker->entry.lc;
+	struct lc *lc = taker->entry.lock->lc;
 
 	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT)
 		return;

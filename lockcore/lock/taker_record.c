@@ -62,9 +62,9 @@ static void carry_fields(struct carry *carry, struct lc_taker *taker, struct par
 	CARRY_U32(carry, parts->watches_uid);
 	CARRY_64(carry, entry->czxid);
 	CARRY_INT(carry, entry->version);
-	CARRY_INT(carry, entry->pid);
-	CARRY_U32(carry, entry->uid);
-	carry_copy(carry, entry->command, sizeof(entry->command));
+	CARRY_INT(carry, entry->data.pid);
+	CARRY_U32(carry, entry->data.uid);
+	carry_copy(carry, entry->data.command, sizeof(entry->data.command));
 }
 
 /* ---- writing ---- */
@@ -95,13 +95,13 @@ static enum entry_state without_answers(enum entry_state state)
 static unsigned flags_of(const struct lc_taker *taker)
 {
 	const struct entry *entry = &taker->entry;
-	bool dirty = entry->data_dirty || entry->data_pending;
+	bool dirty = entry->data.dirty || entry->data.pending;
 
 	return (entry->mode == LC_SHARED ? FLAG_SHARED : 0) |
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
 	       (entry->gone ? FLAG_GONE : 0) |
 	       (entry->lock->handoff.unseen == entry ? FLAG_UNSEEN : 0) |
-	       (entry->told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
+	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
 }
 
 /* It waits, as after taker_lose(). */
@@ -119,7 +119,7 @@ void taker_write(struct carry *carry, struct lc_taker *taker)
 	struct entry *entry = &taker->entry;
 	struct parts parts = {
 		.lock = name_below_root(entry->lock),
-		.reason = entry->reason,
+		.reason = entry->data.reason,
 		.state = taker->state,
 		.wait = taker->wait,
 		.loss = taker->loss,
@@ -127,7 +127,7 @@ void taker_write(struct carry *carry, struct lc_taker *taker)
 		.flags = flags_of(taker),
 		.limit_us = taker->limit.armed ? taker->limit.at_us : LC_FOREVER,
 		.recheck_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER,
-		.held_since_ms = entry->held_since_ms,
+		.held_since_ms = entry->data.held_since_ms,
 		.charged = taker->charge.bytes,
 		.watches_uid = entry->lock->node.charge.uid,
 	};
@@ -261,17 +261,17 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	entry->state = parts->entry;
 	entry->mode = parts->flags & FLAG_SHARED ? LC_SHARED : LC_EXCLUSIVE;
 	entry->gone = parts->flags & FLAG_GONE;
-	entry->told_since = parts->flags & FLAG_TOLD_SINCE;
-	entry->data_dirty = parts->flags & FLAG_DIRTY;
-	entry->held_since_ms = parts->held_since_ms;
-	entry->reason = parts->reason ? strdup(parts->reason) : NULL;
-	if ((parts->reason && !entry->reason) || entry_resume(lc, entry, lock) < 0) {
-		free(entry->reason);
+	entry->data.told_since = parts->flags & FLAG_TOLD_SINCE;
+	entry->data.dirty = parts->flags & FLAG_DIRTY;
+	entry->data.held_since_ms = parts->held_since_ms;
+	entry->data.reason = parts->reason ? strdup(parts->reason) : NULL;
+	if ((parts->reason && !entry->data.reason) || entry_resume(lc, entry, lock) < 0) {
+		free(entry->data.reason);
 		return false;
 	}
 	if (parts->flags & FLAG_UNSEEN)
 		lock->handoff.unseen = entry;
-	quota_charge_entry(lc, &taker->charge, entry->uid, parts->charged);
+	quota_charge_entry(lc, &taker->charge, entry->data.uid, parts->charged);
 	taker_resume(taker, parts->flags & FLAG_DUE);
 	if (parts->limit_us != LC_FOREVER)
 		timer_set(&lc->timers, &taker->limit, parts->limit_us);

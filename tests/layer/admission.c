@@ -46,7 +46,7 @@ static void first_of_all(void **state)
 
 	takers_answer_lists(rig, "locks-below " OTHER(3) " #2-2");
 	rig_expect_told(rig, "1 taken");
-	assert_true(taker->entry.first);
+	assert_true(taker->entry.place.first);
 	assert_null(taker->entry.lock->front.taker);
 }
 
@@ -63,8 +63,8 @@ static void shared_ones_together(void **state)
 	takers_answer_made(rig, takers[2], 4);
 	takers_answer_lists(rig, "#2-1 " OTHER_SHARED(2) " #3-3 #4-4");
 	rig_expect_told(rig, "1 taken, 2 taken");
-	assert_true(takers[0]->entry.first);
-	assert_false(takers[1]->entry.first);
+	assert_true(takers[0]->entry.place.first);
+	assert_false(takers[1]->entry.place.first);
 	assert_int_equal(takers[2]->state, TAKER_WAITING);
 }
 
@@ -218,11 +218,12 @@ static void ahead(void **state)
 		(void)holder;
 		takers_answer_lists(rig, rows[i].names);
 		if (rows[i].znode)
-			expect(taker->entry.ahead && strcmp(taker->entry.ahead, rows[i].znode) == 0,
+			expect(taker->entry.place.ahead &&
+			               strcmp(taker->entry.place.ahead, rows[i].znode) == 0,
 			       "row %zu", i);
 		else
-			expect(!taker->entry.ahead, "row %zu", i);
-		expect(taker->entry.ahead_is == rows[i].is, "row %zu", i);
+			expect(!taker->entry.place.ahead, "row %zu", i);
+		expect(taker->entry.place.ahead_is == rows[i].is, "row %zu", i);
 		takers_end(rig);
 	}
 }

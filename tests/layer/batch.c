@@ -102,7 +102,7 @@ static void one_goes_alone(void **state)
 	rig_expect_sent(rig, "");
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-");
-	assert_int_equal(entry->created_at, 5);
+	assert_int_equal(entry->lists.created_at, 5);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "");
 	rig_answer_created(rig, rig_entry_path(entry, 7), 107);
@@ -220,7 +220,7 @@ static void create_many(struct rig *rig, struct entry *many, size_t how_many, co
 
 		snprintf(lock, sizeof(lock), "%zu", i);
 		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);
-		many[i].reason = reason ? strdup(reason) : NULL;
+		many[i].data.reason = reason ? strdup(reason) : NULL;
 		many[i].lock->batch.last_write_ok = true;
 		create(&many[i]);
 	}
@@ -599,14 +599,14 @@ static void released_and_taken(void **state)
 	struct rig *rig = *state;
 	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
 
-	first->first = true;
+	first->place.first = true;
 	first->lock->takers.waiting = 1;
 	drop(first);
 	create(next);
 	lock_want_list(first->lock);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/a/#2-4 + create ephemeral /locks/a/#3-");
-	assert_int_equal(next->follows, 4);
+	assert_int_equal(next->place.follows, 4);
 	assert_false(first->lock->lists.wanted);
 	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, rig_entry_path(next, 5)});
 	assert_int_equal(next->number, 5);
@@ -619,13 +619,13 @@ static void released_before_it_is_taken(void **state)
 	struct rig *rig = *state;
 	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
 
-	first->first = true;
+	first->place.first = true;
 	drop(first);
 	batch_send(&rig->lc);
 	create(next);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
-	assert_int_equal(next->follows, -1);
+	assert_int_equal(next->place.follows, -1);
 }
 
 /* The leaver was not first: only a listing can show the first entry. */
@@ -640,7 +640,7 @@ static void left_and_taken(void **state)
 	lock_want_list(leaver->lock);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
-	assert_int_equal(next->follows, -1);
+	assert_int_equal(next->place.follows, -1);
 	assert_true(leaver->lock->lists.wanted);
 	leaver->lock->takers.waiting = 0;
 }
@@ -658,7 +658,7 @@ static void listed_all_the_same(void **state)
 		first = add_present(rig, "a", 0);
 		next = add(rig, "a");
 		lock = first->lock;
-		first->first = true;
+		first->place.first = true;
 		lock->takers.waiting = i == 0 ? 2 : 1;
 		lock->takers.holding = i == 1;
 		lock->batch.unresolved = i == 2;
@@ -668,7 +668,7 @@ static void listed_all_the_same(void **state)
 		next->wanted = i != 3;
 		lock_want_list(lock);
 		batch_send(&rig->lc);
-		assert_int_equal(next->follows, 0);
+		assert_int_equal(next->place.follows, 0);
 		assert_true(lock->lists.wanted);
 		lock->takers.waiting = lock->takers.holding = 0;
 		lock->batch.unresolved = false;

@@ -232,7 +232,7 @@ static void one_listing_at_a_time(void **state)
 	entry_found(&one, node_name(4), 1);
 	entry_found(&one, node_name(5), 2);
 	rig_expect_sent(rig, "get /locks/build/#2-4");
-	assert_int_equal(one.listed, 2);
+	assert_int_equal(one.lists.last, 2);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "7 absent, 7 changed");
 }
@@ -276,13 +276,13 @@ static void is_deleted(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.first = one.adjacent = true;
+	one.place.first = one.place.adjacent = true;
 	begin_deletion();
 	assert_true(entry_is_queued(&one));
 	deleted(ENSEMBLE_OK);
 	rig_expect_told(rig, "alive, 7 absent, 7 changed");
 	assert_true(one.lock->batch.last_write_ok);
-	assert_false(one.first || one.adjacent);
+	assert_false(one.place.first || one.place.adjacent);
 	assert_false(is_list_wanted());
 }
 

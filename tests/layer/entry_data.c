@@ -185,7 +185,7 @@ static void since_is_written(void **state)
 	make(rig); /* another node, of version 0 */
 	entry_write_since(&one);
 	rig_expect_sent(rig, ""); /* the lock is not held */
-	one.held_since_ms = 500;
+	one.data.held_since_ms = 500;
 	entry_write_since(&one);
 	rig_expect_sent(rig, "set /locks/build/#2-5 v0 " DATA);
 	entry_write_since(&one);
@@ -204,10 +204,10 @@ static void writing_is_a_step(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.held_since_ms = 500;
+	one.data.held_since_ms = 500;
 	for (int i = 0; i < 3; i++) {
 		rig->now_us += 2 * SECOND;
-		one.data_dirty = true;
+		one.data.dirty = true;
 		entry_write(&one);
 		rig_answer_version(rig, i + 1);
 	}
@@ -221,11 +221,11 @@ static void written_again(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.held_since_ms = 500;
+	one.data.held_since_ms = 500;
 	entry_write_since(&one);
 	rig_forget(rig);
-	one.reason = strdup("why");
-	one.data_dirty = true;
+	one.data.reason = strdup("why");
+	one.data.dirty = true;
 	entry_write(&one); /* sent when the first write is answered */
 	rig_expect_sent(rig, "");
 	rig_answer_version(rig, 1);
@@ -246,7 +246,7 @@ static void read_before_it_is_written_again(void **state)
 	make(rig);
 	entry_watch(&one);
 	answer_get(rig, 100, RIG_SESSION, 0, "");
-	one.held_since_ms = 500;
+	one.data.held_since_ms = 500;
 	entry_write_since(&one);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_BADVERSION);
@@ -264,7 +264,7 @@ static void not_written_when(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.held_since_ms = 500;
+	one.data.held_since_ms = 500;
 	rig_disconnect(rig);
 	rig_forget(rig);
 	entry_write_since(&one);
@@ -286,7 +286,7 @@ static void others_come_first(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	one.held_since_ms = 500;
+	one.data.held_since_ms = 500;
 	rig->entries.writers.going = LC_DATA_WRITES_MAX;
 	entry_write_since(&one);
 	entry_write(&one);
@@ -307,8 +307,8 @@ static void written_in_turn(void **state)
 	other.pending++;
 	other.sent_us = rig->now_us;
 	entry_created(&other, &(struct ensemble_answer){.path = rig_entry_path(&other, 6)});
-	one.held_since_ms = 500;
-	other.held_since_ms = 0;
+	one.data.held_since_ms = 500;
+	other.data.held_since_ms = 0;
 	rig->entries.writers.going = LC_DATA_WRITES_MAX - 1;
 	entry_write_since(&one);
 	entry_write_since(&other);

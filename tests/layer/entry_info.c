@@ -174,12 +174,12 @@ static void own_entry(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		ask(rig, name);
 		answer_queue(rig, "#2-1");
-		holder->entry.held_since_ms = rows[i].held_since_ms;
+		holder->entry.data.held_since_ms = rows[i].held_since_ms;
 		answer_entry(rig, rows[i].session);
 		assert_non_null(strstr(rig->told, rows[i].told));
 		rig_forget(rig);
 	}
-	holder->entry.held_since_ms = 34;
+	holder->entry.data.held_since_ms = 34;
 }
 
 /* Nothing is left of a cancelled question, at whatever stage it was. */

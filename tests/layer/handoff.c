@@ -39,7 +39,7 @@ static void next_of_ours(void **state)
 	/* Its watch tells what the own server has heard, which may be late. */
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
 	assert_int_equal(rig->lc.counters.hand_offs, 1);
-	assert_true(pair.next->entry.first);
+	assert_true(pair.next->entry.place.first);
 	assert_ptr_equal(pair.lock->handoff.unseen, &pair.next->entry);
 }
 
@@ -54,7 +54,7 @@ static void over_a_leaver(void **state)
 	rig_forget(rig);
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "3 taken");
-	assert_true(third->entry.first);
+	assert_true(third->entry.place.first);
 }
 
 enum doubt {
@@ -79,7 +79,7 @@ static void cause(enum doubt doubt, struct rig *rig, const struct pair *pair)
 {
 	switch (doubt) {
 	case NOT_ADJACENT:
-		pair->next->entry.adjacent = false;
+		pair->next->entry.place.adjacent = false;
 		break;
 	case GONE:
 		pair->next->entry.gone = true;
@@ -97,7 +97,7 @@ static void cause(enum doubt doubt, struct rig *rig, const struct pair *pair)
 		pair->next->meant = 49;
 		break;
 	case HOLDER_NOT_FIRST:
-		pair->holder->entry.first = false;
+		pair->holder->entry.place.first = false;
 		break;
 	case HOLDER_SHARED:
 		pair->holder->entry.mode = LC_SHARED;
@@ -245,8 +245,8 @@ static void looks_for_the_next(void **state)
 	struct pair pair = pair_up(rig);
 	struct lc_taker *third = takers_queue(rig, 3, LC_EXCLUSIVE, 9, "#2-1 #3-2 #4-9");
 
-	pair.next->entry.first = false;
-	third->entry.adjacent = false;
+	pair.next->entry.place.first = false;
+	third->entry.place.adjacent = false;
 	entry_set_ahead(&third->entry, NULL, AHEAD_LATER);
 	lock_unwant_list(pair.lock);
 	takers_leave(rig, pair.holder);
@@ -255,7 +255,7 @@ static void looks_for_the_next(void **state)
 	takers_answer_error(rig, ENSEMBLE_OK); /* the delete */
 	takers_answer_list(rig, "#3-2 " OTHER(5) " #4-9");
 	rig_forget(rig);
-	assert_string_equal(third->entry.ahead, OTHER(5));
+	assert_string_equal(third->entry.place.ahead, OTHER(5));
 }
 
 /* ---- a create in the transaction that deletes the first ---- */
@@ -282,11 +282,11 @@ static void made_first(void **state)
 		struct lock *lock = taker->entry.lock;
 
 		lock_unwant_list(lock);
-		taker->entry.follows = flaw == FOLLOWS_NONE ? -1 : 4;
+		taker->entry.place.follows = flaw == FOLLOWS_NONE ? -1 : 4;
 		taker->entry.number = flaw == ANOTHER_NUMBER ? 6 : 5;
 		if (flaw == FAR_NUMBER) {
 			taker->entry.number = NAME_NUMBER_ZONE;
-			taker->entry.follows = NAME_NUMBER_ZONE - 1;
+			taker->entry.place.follows = NAME_NUMBER_ZONE - 1;
 		}
 		if (flaw == HAS_FAILED)
 			taker_fail(taker, -1);
@@ -309,7 +309,7 @@ static void made_after_the_very_first(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, OTHER(0) " #2-1");
 
-	taker->entry.follows = 0;
+	taker->entry.place.follows = 0;
 	handoff_present(&taker->entry, true);
 	assert_int_equal(taker->state, TAKER_HELD);
 }
@@ -331,7 +331,7 @@ static void overtaken(void **state)
 		struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
 		struct lock *lock = taker->entry.lock;
 
-		taker->entry.follows = rows[i].follows;
+		taker->entry.place.follows = rows[i].follows;
 		lock->batch.overtaken = rows[i].was;
 		handoff_present(&taker->entry, true);
 		expect(lock->batch.overtaken == rows[i].is, "row %zu", i);
@@ -345,7 +345,7 @@ static void found_is_not_made(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
 
-	taker->entry.follows = 4;
+	taker->entry.place.follows = 4;
 	handoff_present(&taker->entry, false);
 	assert_int_equal(taker->state, TAKER_WAITING);
 }
@@ -357,7 +357,7 @@ static void nobody_listed_for_it(void **state)
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(4) " #2-5");
 	struct lock *lock = taker->entry.lock;
 
-	taker->entry.created_at = lock->lists.sent;
+	taker->entry.lists.created_at = lock->lists.sent;
 	lock_unwant_list(lock);
 	handoff_present(&taker->entry, true);
 	assert_false(lock->lists.wanted); /* the front is watched */
@@ -365,7 +365,7 @@ static void nobody_listed_for_it(void **state)
 	handoff_present(&taker->entry, true);
 	assert_true(lock->lists.wanted);
 	lock_unwant_list(lock);
-	taker->entry.created_at = lock->lists.sent - 1; /* a listing was sent since */
+	taker->entry.lists.created_at = lock->lists.sent - 1; /* a listing was sent since */
 	handoff_present(&taker->entry, true);
 	assert_false(lock->lists.wanted);
 }
@@ -378,23 +378,23 @@ static void numbers_that_follow(void **state)
 			*last = takers_queue(rig, 3, LC_EXCLUSIVE, 8, OTHER(4) " #2-5 #3-6 #4-8");
 
 	handoff_present(&first->entry, false);
-	assert_false(first->entry.adjacent);
-	taker->entry.adjacent = false;
+	assert_false(first->entry.place.adjacent);
+	taker->entry.place.adjacent = false;
 	handoff_present(&taker->entry, false);
-	assert_true(taker->entry.adjacent);
+	assert_true(taker->entry.place.adjacent);
 	handoff_present(&last->entry, false);
-	assert_false(last->entry.adjacent);
+	assert_false(last->entry.place.adjacent);
 	taker->entry.state = ENTRY_CREATING; /* an entry counts only when it is there */
 	last->entry.number = 7;
 	handoff_present(&last->entry, false);
-	assert_false(last->entry.adjacent);
+	assert_false(last->entry.place.adjacent);
 	taker->entry.state = ENTRY_PRESENT;
 	handoff_present(&last->entry, false);
-	assert_true(last->entry.adjacent);
+	assert_true(last->entry.place.adjacent);
 	taker->entry.number = -1; /* the counter has turned negative, and comes to 0 again */
 	last->entry.number = 0;
 	handoff_present(&last->entry, false);
-	assert_false(last->entry.adjacent);
+	assert_false(last->entry.place.adjacent);
 	taker->entry.number = 6;
 	last->entry.number = 8;
 }
@@ -411,16 +411,16 @@ static void goes_between_two(void **state)
 	struct lc_taker *third = takers_queue(rig, 3, LC_EXCLUSIVE, 3, "#2-1 #3-2 #4-3");
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		pair.next->entry.adjacent = rows[i].before;
-		third->entry.adjacent = rows[i].after;
+		pair.next->entry.place.adjacent = rows[i].before;
+		third->entry.place.adjacent = rows[i].after;
 		handoff_absent(&pair.next->entry);
-		expect(third->entry.adjacent == rows[i].both, "row %zu", i);
+		expect(third->entry.place.adjacent == rows[i].both, "row %zu", i);
 	}
 	third->entry.state = ENTRY_CREATING; /* it is not in the queue yet */
-	third->entry.adjacent = true;
-	pair.next->entry.adjacent = false;
+	third->entry.place.adjacent = true;
+	pair.next->entry.place.adjacent = false;
 	handoff_absent(&pair.next->entry);
-	assert_true(third->entry.adjacent);
+	assert_true(third->entry.place.adjacent);
 	third->entry.state = ENTRY_PRESENT;
 }
 
@@ -439,13 +439,13 @@ static void others_become_first(void **state)
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		entry_set_ahead(&next->entry, OTHER(3), rows[i].was);
-		holder->entry.first = rows[i].first;
+		holder->entry.place.first = rows[i].first;
 		handoff_absent(&holder->entry);
-		expect(next->entry.ahead_is == rows[i].is, "row %zu", i);
+		expect(next->entry.place.ahead_is == rows[i].is, "row %zu", i);
 	}
 	entry_set_ahead(&next->entry, OTHER(3), AHEAD_FIRST);
 	handoff_absent(&holder->entry);
-	assert_int_equal(next->entry.ahead_is, AHEAD_FIRST);
+	assert_int_equal(next->entry.place.ahead_is, AHEAD_FIRST);
 }
 
 /* ---- from another client ---- */
@@ -454,7 +454,7 @@ static struct lc_taker *behind_another(struct rig *rig)
 {
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 
-	assert_true(taker->entry.ahead_is == AHEAD_FIRST && entry_is_seen(&taker->entry));
+	assert_true(taker->entry.place.ahead_is == AHEAD_FIRST && entry_is_seen(&taker->entry));
 	return taker;
 }
 
@@ -467,8 +467,8 @@ static void event_is_the_grant(void **state)
 	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
 	rig_expect_told(rig, "1 taken");
 	rig_expect_sent(rig, "");
-	assert_true(taker->entry.first);
-	assert_null(taker->entry.ahead);
+	assert_true(taker->entry.place.first);
+	assert_null(taker->entry.place.ahead);
 }
 
 enum hitch {
@@ -499,7 +499,7 @@ static void event_is_no_grant(void **state)
 		if (hitch == UNSEEN)
 			watch_fired(&taker->entry.watch);
 		if (hitch == NOT_FIRST)
-			taker->entry.ahead_is = AHEAD_LATER;
+			taker->entry.place.ahead_is = AHEAD_LATER;
 		if (hitch == NO_LONGER_WAITS)
 			taker_fail(taker, -1);
 		if (hitch == LEASE_IS_SHORT)
@@ -526,7 +526,7 @@ static void shared_takers(void **state)
 	rig_forget(rig);
 	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
 	rig_expect_told(rig, "1 taken, 2 taken");
-	assert_false(entry_next(&rig->lc, NULL)->first);
+	assert_false(entry_next(&rig->lc, NULL)->place.first);
 }
 
 static void lines_up(void **state)

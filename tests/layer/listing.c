@@ -90,12 +90,12 @@ static void shown_side_by_side(void **state)
 	                             takers_queue(rig, 3, LC_EXCLUSIVE, 8, "#2-1 #3-5 #4-8")};
 
 	for (int i = 0; i < 3; i++)
-		takers[i]->entry.adjacent = false;
+		takers[i]->entry.place.adjacent = false;
 	want_list(rig, takers[0]->entry.lock);
 	takers_answer_lists(rig, "#2-1 #3-5 " OTHER(7) " #4-8");
-	assert_false(takers[0]->entry.adjacent);
-	assert_true(takers[1]->entry.adjacent);
-	assert_false(takers[2]->entry.adjacent);
+	assert_false(takers[0]->entry.place.adjacent);
+	assert_true(takers[1]->entry.place.adjacent);
+	assert_false(takers[2]->entry.place.adjacent);
 }
 
 static void not_shown(void **state)
@@ -432,7 +432,7 @@ static void front_changes(void **state)
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* the queue is as it was */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1));
 	takers_answer_watches(rig);
-	taker->entry.ahead_is = AHEAD_LATER;
+	taker->entry.place.ahead_is = AHEAD_LATER;
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* its data says now that it holds */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
 	takers_answer_lists(rig, OTHER(1) " #2-2");

@@ -117,13 +117,15 @@ static void made_anew(void **state)
 
 	lock_watch(lock);
 	answer_lock(rig, 50, 3, "");
-	taker.entry.first = taker.entry.adjacent = true;
+	taker.entry.place.first = taker.entry.place.adjacent = true;
 	entry_set_ahead(&taker.entry, FRONT, AHEAD_FIRST);
 	lock_see_czxid(lock, 50);
-	assert_true(taker.entry.first && taker.entry.adjacent && taker.entry.ahead);
+	assert_true(taker.entry.place.first && taker.entry.place.adjacent &&
+	            taker.entry.place.ahead);
 	assert_int_equal(lock->node.slots, 1);
 	lock_see_czxid(lock, 60);
-	assert_false(taker.entry.first || taker.entry.adjacent || taker.entry.ahead);
+	assert_false(taker.entry.place.first || taker.entry.place.adjacent ||
+	             taker.entry.place.ahead);
 	assert_int_equal(lock->node.slots, 0);
 	assert_false(lock_is_watched(lock));
 	assert_int_equal(lock->node.czxid, 60);

@@ -38,7 +38,7 @@ static inline void create(void)
 	entry_begin(&one);
 	assert_int_equal(one.state, ENTRY_CREATING);
 	one.pending++;
-	one.sent_us = one.lc->session->lease.answered_us;
+	one.sent_us = one.lock->lc->session->lease.answered_us;
 }
 
 static inline void created(enum ensemble_result result, const char *path,
@@ -77,7 +77,7 @@ static inline void begin_deletion(void)
 	one.wanted = false;
 	entry_set_deleting(&one, true);
 	one.pending++;
-	one.sent_us = one.lc->session->lease.answered_us;
+	one.sent_us = one.lock->lc->session->lease.answered_us;
 }
 
 static inline void deleted(enum ensemble_result result)

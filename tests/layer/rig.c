@@ -258,42 +258,44 @@ static const struct session_events session_recorder = {
 
 static void entry_present(struct entry *entry, bool made)
 {
-	rig_tell(rig_of(entry->lc), "%d present %s", entry->pid, made ? "made" : "found");
+	rig_tell(rig_of(entry->lock->lc), "%d present %s", entry->data.pid,
+	         made ? "made" : "found");
 }
 
 static void entry_not_made(struct entry *entry, enum ensemble_result why)
 {
-	rig_tell(rig_of(entry->lc), "%d not made: %s", entry->pid, strerrorname_np(-errno_of(why)));
+	rig_tell(rig_of(entry->lock->lc), "%d not made: %s", entry->data.pid,
+	         strerrorname_np(-errno_of(why)));
 }
 
 static void entry_absent(struct entry *entry)
 {
-	rig_tell(rig_of(entry->lc), "%d absent", entry->pid);
+	rig_tell(rig_of(entry->lock->lc), "%d absent", entry->data.pid);
 }
 
 static void entry_seen(struct entry *entry)
 {
-	rig_tell(rig_of(entry->lc), "%d seen", entry->pid);
+	rig_tell(rig_of(entry->lock->lc), "%d seen", entry->data.pid);
 }
 
 static void entry_gone(struct entry *entry)
 {
-	rig_tell(rig_of(entry->lc), "%d gone", entry->pid);
+	rig_tell(rig_of(entry->lock->lc), "%d gone", entry->data.pid);
 }
 
 static void entry_marked(struct entry *entry, const char *by)
 {
-	rig_tell(rig_of(entry->lc), "%d marked by %s", entry->pid, by);
+	rig_tell(rig_of(entry->lock->lc), "%d marked by %s", entry->data.pid, by);
 }
 
 static void entry_later(struct entry *entry)
 {
-	rig_tell(rig_of(entry->lc), "%d later", entry->pid);
+	rig_tell(rig_of(entry->lock->lc), "%d later", entry->data.pid);
 }
 
 static void entry_changed(struct entry *entry)
 {
-	rig_tell(rig_of(entry->lc), "%d changed", entry->pid);
+	rig_tell(rig_of(entry->lock->lc), "%d changed", entry->data.pid);
 }
 
 static const struct entry_events entry_recorder = {
@@ -313,14 +315,14 @@ void rig_make_entry(struct rig *rig, struct entry *entry, const char *lock, pid_
 	struct lock *found;
 
 	assert_int_equal(lock_get(&rig->lc, lock, 0, &found), 0);
-	*entry = (struct entry){.pid = pid, .uid = 5, .mode = mode};
-	strcpy(entry->command, "sh");
+	*entry = (struct entry){.data.pid = pid, .data.uid = 5, .mode = mode};
+	strcpy(entry->data.command, "sh");
 	assert_int_equal(entry_init(&rig->lc, entry, found), 0);
 }
 
 void rig_free_entry(struct entry *entry)
 {
-	struct lc *lc = entry->lc;
+	struct lc *lc = entry->lock->lc;
 
 	entry_finish(entry);
 	lock_unuse(entry->lock);
@@ -332,7 +334,7 @@ const char *rig_entry_path(const struct entry *entry, int number)
 	static char path[300];
 	char prefix[NAME_PREFIX_MAX];
 
-	name_format(prefix, entry->lc->session->half, entry->id.number, "m0", entry->pid,
+	name_format(prefix, entry->lock->lc->session->half, entry->id.number, "m0", entry->data.pid,
 	            entry->mode);
 	snprintf(path, sizeof(path), "%s/%s%010d", entry->lock->path, prefix, number);
 	return path;

@@ -88,10 +88,10 @@ static void what_is_asked_for(void **state)
 	                                                                  .czxid = 77});
 
 	assert_int_equal(taker->entry.mode, LC_SHARED);
-	assert_int_equal(taker->entry.pid, 3);
-	assert_int_equal(taker->entry.uid, 8);
-	assert_string_equal(taker->entry.command, "vi");
-	assert_string_equal(taker->entry.reason, "x?y");
+	assert_int_equal(taker->entry.data.pid, 3);
+	assert_int_equal(taker->entry.data.uid, 8);
+	assert_string_equal(taker->entry.data.command, "vi");
+	assert_string_equal(taker->entry.data.reason, "x?y");
 	assert_int_equal(taker->meant, 77);
 	assert_int_equal(taker->asked_us, rig->now_us);
 	assert_int_equal(taker->wait_until_us, rig->now_us + SECOND);
@@ -104,7 +104,7 @@ static void what_is_asked_for(void **state)
 	                                                 .pid = 3,
 	                                                 .command = "",
 	                                                 .reason = ""});
-	assert_null(taker->entry.reason);
+	assert_null(taker->entry.data.reason);
 	assert_true(taker->wait_until_us == LC_FOREVER);
 }
 

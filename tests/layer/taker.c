@@ -48,11 +48,11 @@ static void entry_comes_and_goes(void **state)
 	assert_int_equal(rig->takers.waiters, 0);
 	assert_int_equal(taker->entry.lock->takers.waiting, 0);
 	assert_int_equal(rig->takers.holders, 1);
-	assert_true(rig->session.busy && taker->entry.first && taker_holds_entry(taker));
+	assert_true(rig->session.busy && taker->entry.place.first && taker_holds_entry(taker));
 	assert_int_equal(taker->entry.lock->takers.writing, 1);
 	takers_leave(rig, taker);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
-	assert_true(taker->entry.first); /* until it is deleted */
+	assert_true(taker->entry.place.first); /* until it is deleted */
 	assert_false(rig->session.busy || taker_holds_entry(taker));
 	assert_int_equal(rig->takers.holders, 0);
 	assert_int_equal(taker->entry.lock->takers.writing, 0);
@@ -234,11 +234,11 @@ static void loses_what_was_not_told(void **state)
 	taker_grant(taker, true);
 	assert_false(taker->limit.armed);
 	assert_true(taker->recheck.armed);
-	assert_true(taker->entry.held_since_ms >= 0);
+	assert_true(taker->entry.data.held_since_ms >= 0);
 	taker_lose(taker);
 	assert_int_equal(taker->state, TAKER_WAITING);
-	assert_false(taker->entry.first);
-	assert_int_equal(taker->entry.held_since_ms, -1);
+	assert_false(taker->entry.place.first);
+	assert_int_equal(taker->entry.data.held_since_ms, -1);
 	assert_int_equal(taker->limit.at_us, rig->now_us + 60 * SECOND);
 	assert_true(taker->limit.armed);
 	assert_false(taker->recheck.armed);
@@ -587,7 +587,7 @@ static void saves(void **state)
 
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 1);
-	taker->entry.uid = 1000;
+	taker->entry.data.uid = 1000;
 	image = saved(taker);
 	assert_int_equal(image.uid, 1000);
 	assert_string_equal(image.command, "sh");

@@ -44,7 +44,7 @@ EXPLAINED = [
     ('reading.c', 'reading_drop', '> is >=', 'if (--reading->references >= 0)',
      'a leak, which tests/oom and the sanitizers see'),
     ('handoff.c', 'find_next', '< is <=',
-     'if (!entry->adjacent || entry->gone || entry->number <= 0 ||',
+     'if (!entry->place.adjacent || entry->gone || entry->number <= 0 ||',
      'no entry with the number 0 is adjacent to one before it'),
     ('record.c', 'put_number', '< is <=',
      'uint64_t rest = number <= 0 ? -(uint64_t)number : (uint64_t)number;',

@@ -285,8 +285,8 @@ mutant(7, 'fsync_asks_nobody', 'change.c',
 # ---- 8: what a listing says ----
 
 mutant(8, 'own_vanished_entry_not_noticed', 'listing.c',
-       '\t\t} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {\n\t\t\tloss_by_listing(taker);',
-       '\t\t} else if (entry->listed != number && entry->state == ENTRY_PRESENT) {\n\t\t\t;',
+       '\t\t} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {\n\t\t\tloss_by_listing(taker);',
+       '\t\t} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {\n\t\t\t;',
        sim('operators', 170))
 mutant(8, 'gone_with_its_session_is_evicted', 'loss.c',
        '\t\ttaker_miss(taker);\n',
@@ -301,8 +301,8 @@ mutant(8, 'numbers_apart_are_adjacent', 'handoff.c',
        'before->entry.number < entry->number',
        sim())
 mutant(8, 'adjacent_across_a_gap', 'handoff.c',
-       'next->entry.adjacent &= entry->adjacent;',
-       'next->entry.adjacent |= entry->adjacent;',
+       'next->entry.place.adjacent &= entry->place.adjacent;',
+       'next->entry.place.adjacent |= entry->place.adjacent;',
        sim())
 mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        '\t\t\tloss_of_lock(taker);',
@@ -381,7 +381,7 @@ mutant(10, 'leaver_granted', 'admission.c',
 # ---- 11: local hand-off ----
 
 mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
-       'if (!entry->adjacent || entry->gone ||',
+       'if (!entry->place.adjacent || entry->gone ||',
        'if (entry->gone ||',
        sim())
 mutant(11, 'hand_off_unguarded', 'handoff.c',
@@ -430,8 +430,8 @@ mutant(11, 'leaver_kept_for_ever', 'taker.c',
        sim())
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
-       '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lc->entries->events->seen(',
-       '\tentry->lc->entries->events->seen(',
+       '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lock->lc->entries->events->seen(',
+       '\tentry->lock->lc->entries->events->seen(',
        unit('tests/layer/batch.c'))
 mutant(11, 'proved_by_another_one', 'handoff.c',
        '\tif (lock->handoff.unseen != entry)\n\t\treturn;\n',
@@ -443,7 +443,7 @@ mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
        '!session_may_grant(lock->lc))',
        OWN)
 mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
-       'if (holder->entry.lock->batch.unresolved || !holder->entry.first || holder->entry.mode',
+       'if (holder->entry.lock->batch.unresolved || !holder->entry.place.first || holder->entry.mode',
        'if (holder->entry.lock->batch.unresolved || holder->entry.mode',
        sim('crowd', 18640))
 
@@ -498,12 +498,12 @@ mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
        'queue->slots == 1 &&',
        HANDOFF)
 mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
-       '\tif (entry->first)\n\t\tnext->entry.ahead_is = AHEAD_FIRST;\n',
-       '\tnext->entry.ahead_is = AHEAD_FIRST;\n',
+       '\tif (entry->place.first)\n\t\tnext->entry.place.ahead_is = AHEAD_FIRST;\n',
+       '\tnext->entry.place.ahead_is = AHEAD_FIRST;\n',
        sim())
 mutant(30, 'ours_is_for_ever', 'handoff.c',
-       '\tnext->entry.ahead_is = AHEAD_LATER;\n\tif (entry->first)',
-       '\tif (entry->first)',
+       '\tnext->entry.place.ahead_is = AHEAD_LATER;\n\tif (entry->place.first)',
+       '\tif (entry->place.first)',
        HANDOFF)
 mutant(30, 'each_is_listed_for_itself', 'listing.c',
        ' &&\n\t\t    !handoff_line_up(lock))',
@@ -522,7 +522,7 @@ mutant(30, 'not_there_is_no_event', 'listing.c',
        'if (1)',
        HANDOFF)
 mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
-       'if (change == ENSEMBLE_DATA && lock->front.taker && lock->front.taker->entry.ahead_is != AHEAD_FIRST)',
+       'if (change == ENSEMBLE_DATA && lock->front.taker && lock->front.taker->entry.place.ahead_is != AHEAD_FIRST)',
        'if (0)',
        HANDOFF)
 
@@ -643,7 +643,7 @@ mutant(14, 'try_forgotten_while_the_order_is_found', 'admission.c',
        '',
        unit('tests/layer/admission.c'))
 mutant(14, 'try_judged_by_an_older_list', 'admission.c',
-       'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->entry.probed_at;',
+       'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->entry.lists.probed_at;',
        'taker->wait == WAIT_PROBING;',
        TAKERS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
@@ -694,8 +694,8 @@ mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
 # ---- 17: whose entry ----
 
 mutant(17, 'adopted_without_asking', 'entry.c',
-       '\tentry->claimed = number;\n\tsend_claim(entry, znode);',
-       '\tentry->claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lc->session->id, .czxid = 1}, false);\n\tevents_of(entry)->changed(entry);',
+       '\tentry->lists.claimed = number;\n\tsend_claim(entry, znode);',
+       '\tentry->lists.claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tevents_of(entry)->changed(entry);',
        sim('cuts'))
 # Other clients make entries with the engine's UUIDs.
 mutant(31, 'own_by_the_uuid', 'entry.c',
@@ -719,11 +719,11 @@ mutant(31, 'what_we_know_is_told_of_copies', 'entry_info.c',
        'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_named(lock, &name);',
        OWN)
 mutant(31, 'the_first_copy_is_claimed', 'entry.c',
-       ' &&\n\t    answer->stat->ephemeral_owner == entry->lc->session->id) {',
+       ' &&\n\t    answer->stat->ephemeral_owner == entry->lock->lc->session->id) {',
        ') {',
        OWN,
-       ('entry.c', '\tassert(!stat || stat->ephemeral_owner == entry->lc->session->id);\n', ''),
-       ('entry.c', 'return stat->ephemeral_owner == entry->lc->session->id &&', 'return'))
+       ('entry.c', '\tassert(!stat || stat->ephemeral_owner == entry->lock->lc->session->id);\n', ''),
+       ('entry.c', 'return stat->ephemeral_owner == entry->lock->lc->session->id &&', 'return'))
 mutant(31, 'one_copy_decides', 'entry.c',
        'if (answer->result == ENSEMBLE_GONE || entry->claims > 0)',
        'if (answer->result == ENSEMBLE_GONE)',
@@ -855,8 +855,8 @@ mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
        sim('evictions'))
 
 mutant(19, 'release_and_take_over_the_head_of_another', 'handoff.c',
-       'entry->number == entry->follows + 1 &&',
-       'entry->number > entry->follows &&',
+       'entry->number == entry->place.follows + 1 &&',
+       'entry->number > entry->place.follows &&',
        sim())
 
 # ---- 20: a lock's data ----
@@ -951,7 +951,7 @@ mutant(21, 'grants_wait_for_the_pokes_node', 'poke.c',
        '\t\t\t;\n',
        unit('tests/layer/poke.c'))
 mutant(21, 'failed_reads_forgotten', 'entry.c',
-       '\tentry->look_failed = entry->lc->entries->look_failed = true;\n',
+       '\tentry->look_failed = entry->lock->lc->entries->look_failed = true;\n',
        '\t(void)entry;\n',
        unit('tests/layer/entry_data.c'))
 mutant(21, 'unread_mark_saved_as_read', 'poke.c',
@@ -1083,12 +1083,12 @@ mutant(33, 'another_lock_comes_first', 'handoff.c',
 # ---- 20: what stands in an entry ----
 
 mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
-       '\tentry->data_dirty |= entry->held_since_ms >= 0 && !entry->told_since;\n',
+       '\tentry->data.dirty |= entry->data.held_since_ms >= 0 && !entry->data.told_since;\n',
        '',
        REASONS)
 mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
-       'entry->held_since_ms >= 0 && !entry->told_since;',
-       'entry->held_since_ms >= 0;',
+       'entry->data.held_since_ms >= 0 && !entry->data.told_since;',
+       'entry->data.held_since_ms >= 0;',
        REASONS)
 
 # ---- 22, 23: weight ----
@@ -1412,8 +1412,8 @@ mutant(38, 'drain_forgotten', 'adopt.c',
        'CARRY_BOOL(carry, lc->dying);',
        ADOPT)
 mutant(38, 'reason_forgotten', 'taker_record.c',
-       'bool dirty = entry->data_dirty || entry->data_pending;',
-       'bool dirty = entry->data_dirty;',
+       'bool dirty = entry->data.dirty || entry->data.pending;',
+       'bool dirty = entry->data.dirty;',
        ADOPT)
 mutant(38, 'another_session_in_the_next_process', 'session.c',
        'left.id ? &left : NULL',

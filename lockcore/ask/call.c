@@ -237,7 +237,7 @@ static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
 {
 	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE ||
 	        op->kind == ENSEMBLE_SET) &&
-	       op->path != lc->session->node;
+	       op->path != lc->session->node.path;
 }
 
 void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)

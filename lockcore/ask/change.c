@@ -373,7 +373,7 @@ static void confirm_ask(struct lc_call *call)
 	/* The check says that a node of this name is there; the watch, that it is the entry. */
 	entry_watch(&taker->entry);
 	ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);
-	ops[1] = ensemble_set(call->lc->session->node, data, session_node_data(call->lc, data),
+	ops[1] = ensemble_set(call->lc->session->node.path, data, session_node_data(call->lc, data),
 	                      ENSEMBLE_ANY_VERSION);
 	call_send_all(call, ops, 2, confirm_answered, call);
 	free(path);

@@ -51,7 +51,7 @@ int pokes_begin(struct lc *lc)
 
 void pokes_new_session(struct lc *lc)
 {
-	strcpy(stpcpy(lc->pokes->node, lc->session->node), POKES_SUFFIX);
+	strcpy(stpcpy(lc->pokes->node, lc->session->node.path), POKES_SUFFIX);
 	lc->pokes->state = POKES_ABSENT;
 	lc->pokes->unread = lc->pokes->look_at_all = false;
 	lc->entries->look_failed = false;

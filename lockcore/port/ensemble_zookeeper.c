@@ -131,8 +131,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	if (!zk->handle)
 		return errno ? -errno : -EINVAL;
 	zoo_set_servers_resolution_delay(zk->handle, -1);
-	if (zk->digest && zoo_add_auth(zk->handle, "digest", zk->digest, (int)strlen(zk->digest),
-	                               NULL, NULL) != ZOK) {
+	if (zk->user.digest && zoo_add_auth(zk->handle, "digest", zk->user.digest,
+	                                    (int)strlen(zk->user.digest), NULL, NULL) != ZOK) {
 		zookeeper_close(zk->handle);
 		zk->handle = NULL;
 		return -ENOMEM;
@@ -415,14 +415,14 @@ static int set_acl(struct zookeeper *zk, const char *digest)
 {
 	static char scheme[] = "digest";
 
-	zk->acl = ZOO_OPEN_ACL_UNSAFE;
+	zk->user.acl = ZOO_OPEN_ACL_UNSAFE;
 	if (!digest)
 		return 0;
-	zk->id = digest_id(digest);
-	if (!zk->id)
+	zk->user.id = digest_id(digest);
+	if (!zk->user.id)
 		return -ENOMEM;
-	zk->mine = (struct ACL){ZOO_PERM_ALL, {scheme, zk->id}};
-	zk->acl = (struct ACL_vector){1, &zk->mine};
+	zk->user.mine = (struct ACL){ZOO_PERM_ALL, {scheme, zk->user.id}};
+	zk->user.acl = (struct ACL_vector){1, &zk->user.mine};
 	return 0;
 }
 
@@ -453,7 +453,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 		return -ENOMEM;
 	}
 	zk->base.port = &port;
-	zk->digest = digest;
+	zk->user.digest = digest;
 	zk->clock_us = clock_us;
 	zk->clock_ctx = ctx;
 	zk->fd = -1;
@@ -470,6 +470,6 @@ void ensemble_zookeeper_destroy(struct ensemble *ensemble)
 		return;
 	assert(!zk->handle);
 	free(zk->servers);
-	free(zk->id);
+	free(zk->user.id);
 	free(zk);
 }

@@ -42,10 +42,10 @@ void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
 void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
                        enum ensemble_result result)
 {
-	if (zk->reserve_used == RESERVE)
+	if (zk->reserve.used == RESERVE)
 		abort(); /* an answer that is never given would leak a lock */
-	zk->reserve_owed++;
-	put_later(zk, &zk->reserve[zk->reserve_used++],
+	zk->reserve.owed++;
+	put_later(zk, &zk->reserve.later[zk->reserve.used++],
 	          (struct later){.answer = answer, .ctx = ctx, .result = result});
 }
 
@@ -55,8 +55,8 @@ static void release_later(struct zookeeper *zk, struct zookeeper_request *reques
 		request->in_later = false;
 		if (request->over)
 			free_request(request);
-	} else if (--zk->reserve_owed == 0) {
-		zk->reserve_used = 0;
+	} else if (--zk->reserve.owed == 0) {
+		zk->reserve.used = 0;
 	}
 }
 

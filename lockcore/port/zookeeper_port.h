@@ -50,14 +50,25 @@ struct zookeeper_request {
 /* REFUSED: no server will ever take this client. */
 enum ending { END_NONE, END_OVER, END_REFUSED };
 
-struct zookeeper {
-	struct ensemble base;
-	char *servers;      /* as the client wants them */
-	bool moved;         /*   but it does not have them yet */
+/* Who we are to the ensemble. */
+struct zookeeper_user {
 	const char *digest; /* "user:password", or NULL */
 	char *id;           /* of that user, as ACLs have it */
 	struct ACL mine;
 	struct ACL_vector acl; /* of all nodes that are made */
+};
+
+/* zookeeper_answer.c: where there was no memory. */
+struct zookeeper_reserve {
+	unsigned used, owed;
+	struct later later[RESERVE];
+};
+
+struct zookeeper {
+	struct ensemble base;
+	struct zookeeper_user user;
+	char *servers; /* as the client wants them */
+	bool moved;    /*   but it does not have them yet */
 	int64_t (*clock_us)(void *ctx);
 	void *clock_ctx;
 	zhandle_t *handle;
@@ -82,8 +93,7 @@ struct zookeeper {
 	bool check;  /* interest failed: let process() find out why */
 	int64_t connect_us;
 	char server[NI_MAXHOST + NI_MAXSERV];
-	unsigned reserve_used, reserve_owed;
-	struct later reserve[RESERVE];
+	struct zookeeper_reserve reserve;
 };
 
 /* ---- zookeeper_answer.c ---- */

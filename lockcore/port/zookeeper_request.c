@@ -175,7 +175,7 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op,
 	switch (op->kind) {
 	case ENSEMBLE_CREATE:
 		return zoo_acreate2(zk->handle, op->path, op->data, op->data ? op->data_len : -1,
-		                    &zk->acl, flags, on_created, request);
+		                    &zk->user.acl, flags, on_created, request);
 	case ENSEMBLE_DELETE:
 		return zoo_adelete(zk->handle, op->path, op->version, on_void, request);
 	case ENSEMBLE_SET:
@@ -220,7 +220,7 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			if (!buf)
 				return ZSYSTEMERROR;
 			zoo_create_op_init(out, op->path, op->data, op->data ? op->data_len : -1,
-			                   &zk->acl,
+			                   &zk->user.acl,
 			                   (op->ephemeral ? ZOO_EPHEMERAL : 0) |
 			                           (op->sequence ? ZOO_SEQUENCE : 0),
 			                   buf, len);

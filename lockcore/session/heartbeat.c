@@ -27,8 +27,9 @@ static void plan_beat(struct lc *lc)
 {
 	struct session *session = lc->session;
 
-	if (session->link == LINK_CONNECTED && !session->beating && session->state != LC_UNUSABLE)
-		timer_set(&lc->timers, &session->beat, beat_due(lc));
+	if (session->link == LINK_CONNECTED && !session->beat.under_way &&
+	    session->state != LC_UNUSABLE)
+		timer_set(&lc->timers, &session->beat.timer, beat_due(lc));
 }
 
 void session_set_busy(struct lc *lc, bool busy)
@@ -43,9 +44,9 @@ void session_set_busy(struct lc *lc, bool busy)
 void session_node_written(struct lc *lc, bool certain)
 {
 	if (certain)
-		lc->session->node_version++;
+		lc->session->node.version++;
 	else
-		lc->session->node_unsure = true;
+		lc->session->node.unsure = true;
 }
 
 void heartbeat_timer(void *ctx)
@@ -55,13 +56,13 @@ void heartbeat_timer(void *ctx)
 
 	if (session->link != LINK_CONNECTED)
 		return;
-	if (session->beating) {
+	if (session->beat.under_way) {
 		/* Patience is over: a server that owes the answer of a small write
 		 * for so long hangs. The client alone would wait 2/3 T. */
 		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
 		          lc->ensemble->port->server(lc->ensemble));
 		lc->ensemble->port->drop(lc->ensemble);
-		timer_set(&lc->timers, &session->beat,
+		timer_set(&lc->timers, &session->beat.timer,
 		          lc_now(lc) + session_patience(lc, lease_patience(&session->lease)));
 		return;
 	}
@@ -74,8 +75,8 @@ void heartbeat_timer(void *ctx)
 
 static void beat_later(struct lc *lc)
 {
-	lc->session->beating = false;
-	timer_set(&lc->timers, &lc->session->beat, lc_now(lc) + RETRY_US);
+	lc->session->beat.under_way = false;
+	timer_set(&lc->timers, &lc->session->beat.timer, lc_now(lc) + RETRY_US);
 }
 
 static void become_ready(struct lc *lc)
@@ -102,7 +103,7 @@ void heartbeat_home(struct lc *lc, enum home_answer answer, int err)
 
 	switch (answer) {
 	case HOME_HERE: /* no evidence: the heartbeat follows */
-		session->beating = false;
+		session->beat.under_way = false;
 		heartbeat_send(lc);
 		return;
 	case HOME_NOT_HERE:
@@ -112,36 +113,36 @@ void heartbeat_home(struct lc *lc, enum home_answer answer, int err)
 		beat_later(lc);
 		return;
 	case HOME_UNUSABLE:
-		session->beating = false;
+		session->beat.under_way = false;
 		session_cannot_be_used(lc, err);
 		return;
 	case HOME_UNKNOWN:
-		session->beating = false;
+		session->beat.under_way = false;
 		return;
 	}
 }
 
 static void compare_clocks(struct lc *lc, const struct ensemble_stat *stat)
 {
-	lc->session->clock_ms = stat->mtime_ms;
-	lc->session->clock_from_us = lc->session->beat_sent_us;
-	lc->session->clock_to_us = lc_now(lc);
+	lc->session->beat.clock_ms = stat->mtime_ms;
+	lc->session->beat.clock_from_us = lc->session->beat.sent_us;
+	lc->session->beat.clock_to_us = lc_now(lc);
 }
 
 int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms)
 {
 	const struct session *session = lc->session;
-	int64_t least = session->clock_ms + (lc_now(lc) - session->clock_to_us) / 1000;
-	int64_t most = least + (session->clock_to_us - session->clock_from_us) / 1000 + 1;
+	int64_t least = session->beat.clock_ms + (lc_now(lc) - session->beat.clock_to_us) / 1000;
+	int64_t most = least + (session->beat.clock_to_us - session->beat.clock_from_us) / 1000 + 1;
 
-	if (session->clock_ms == 0)
+	if (session->beat.clock_ms == 0)
 		return wall_ms;
 	return wall_ms < least ? least : wall_ms > most ? most : wall_ms;
 }
 
 static void say_refused(struct lc *lc, const struct ensemble_answer *answer)
 {
-	if (lc_may_say_again(lc, &lc->session->refused_said_us))
+	if (lc_may_say_again(lc, &lc->session->node.refused_said_us))
 		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s: %s",
 		          lc->home->dir, lc_why_refused(answer));
 }
@@ -154,20 +155,20 @@ static void length_read(void *ctx, const struct ensemble_answer *answer)
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		session->node_len = answer->data_len < SESSION_DATA_MAX ? answer->data_len
+		session->node.len = answer->data_len < SESSION_DATA_MAX ? answer->data_len
 		                                                        : SESSION_DATA_MAX - 1;
-		session->beating = false;
+		session->beat.under_way = false;
 		heartbeat_send(lc);
 		return;
 	case ENSEMBLE_NONODE:
-		session->node_made = session->beating = false;
-		session->node_len = 0;
+		session->node.made = session->beat.under_way = false;
+		session->node.len = 0;
 		home_missed(lc);
 		heartbeat_send(lc);
 		return;
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
-		session->beating = false;
+		session->beat.under_way = false;
 		return;
 	case ENSEMBLE_EXISTS:
 	case ENSEMBLE_NOTEMPTY:
@@ -186,17 +187,17 @@ static void length_read(void *ctx, const struct ensemble_answer *answer)
 static void beat_refused(struct lc *lc, const struct ensemble_answer *answer)
 {
 	struct session *session = lc->session;
-	bool again = !session->node_fitted;
+	bool again = !session->node.fitted;
 
 	say_refused(lc, answer);
-	session->node_fitted = again;
+	session->node.fitted = again;
 	if (!again) {
 		beat_later(lc);
-	} else if (session->node_made) {
-		lc_submit(lc, ensemble_get(session->node), length_read, lc);
+	} else if (session->node.made) {
+		lc_submit(lc, ensemble_get(session->node.path), length_read, lc);
 	} else {
-		session->node_len = 0;
-		session->beating = false;
+		session->node.len = 0;
+		session->beat.under_way = false;
 		heartbeat_send(lc);
 	}
 }
@@ -211,16 +212,16 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_OK:
 		/* Another mount may have written to the node: a poke (poke.c). If the node had to
 		 * be made again, a poke may have gone with the former one. */
-		poked = answer->stat->version != session->node_version + 1;
-		session->node_version = answer->stat->version;
-		session->beating = false;
-		session->node_made = true;
-		session->node_fitted = false;
+		poked = answer->stat->version != session->node.version + 1;
+		session->node.version = answer->stat->version;
+		session->beat.under_way = false;
+		session->node.made = true;
+		session->node.fitted = false;
 		home_proved(lc);
 		if (!session_long_enough(lc))
 			return;
 		compare_clocks(lc, answer->stat);
-		session_wrote(lc, session->beat_sent_us);
+		session_wrote(lc, session->beat.sent_us);
 		resumed = !session_is_ready(lc);
 		if (resumed)
 			become_ready(lc);
@@ -228,18 +229,18 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		plan_beat(lc);
 		return;
 	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
-		session->beating = false;
-		session->node_made = true;
+		session->beat.under_way = false;
+		session->node.made = true;
 		heartbeat_send(lc);
 		return;
 	case ENSEMBLE_NONODE: /* no evidence: make it again */
-		session->node_made = false;
-		session->beating = false;
+		session->node.made = false;
+		session->beat.under_way = false;
 		home_missed(lc);
 		heartbeat_send(lc);
 		return;
 	case ENSEMBLE_NOAUTH:
-		session->beating = false;
+		session->beat.under_way = false;
 		session_cannot_be_used(lc, -EACCES);
 		return;
 	case ENSEMBLE_NOTEMPTY:
@@ -254,8 +255,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		return;
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
-		session->beating = false;
-		session->node_unsure = true;
+		session->beat.under_way = false;
+		session->node.unsure = true;
 		return;
 	}
 }
@@ -263,7 +264,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 static size_t node_data(const struct lc *lc, int32_t version, char ret_data[SESSION_DATA_MAX])
 {
 	int len = snprintf(ret_data, SESSION_DATA_MAX, "%s %011" PRId32, lc->host, version);
-	int wanted = lc->session->node_len;
+	int wanted = lc->session->node.len;
 
 	if (wanted < 0)
 		return (size_t)len;
@@ -278,16 +279,16 @@ void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer)
 	char data[SESSION_DATA_MAX];
 	size_t len;
 
-	if (answer->result != ENSEMBLE_OK || lc->session->node_len >= 0)
+	if (answer->result != ENSEMBLE_OK || lc->session->node.len >= 0)
 		return;
 	len = node_data(lc, answer->stat->version, data);
 	if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)
-		lc->session->node_version = answer->stat->version;
+		lc->session->node.version = answer->stat->version;
 }
 
 size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
 {
-	return node_data(lc, lc->session->node_version + 1, ret_data);
+	return node_data(lc, lc->session->node.version + 1, ret_data);
 }
 
 void heartbeat_send(struct lc *lc)
@@ -296,25 +297,26 @@ void heartbeat_send(struct lc *lc)
 	char data[SESSION_DATA_MAX];
 	size_t len = session_node_data(lc, data);
 
-	if (session->link != LINK_CONNECTED || session->beating || session->state == LC_UNUSABLE)
+	if (session->link != LINK_CONNECTED || session->beat.under_way ||
+	    session->state == LC_UNUSABLE)
 		return;
-	session->beating = true;
-	session->beat_sent_us = lc_now(lc);
-	timer_set(&lc->timers, &session->beat,
-	          session->beat_sent_us + session_patience(lc, lease_patience(&session->lease)));
-	if (session->node_made)
-		lc_submit(lc, ensemble_set(session->node, data, len, ENSEMBLE_ANY_VERSION),
+	session->beat.under_way = true;
+	session->beat.sent_us = lc_now(lc);
+	timer_set(&lc->timers, &session->beat.timer,
+	          session->beat.sent_us + session_patience(lc, lease_patience(&session->lease)));
+	if (session->node.made)
+		lc_submit(lc, ensemble_set(session->node.path, data, len, ENSEMBLE_ANY_VERSION),
 		          beat_answered, lc);
 	else if (!lc->home->looked)
 		home_find(lc);
 	else
-		lc_submit(lc, ensemble_create_ephemeral(session->node, data, len), beat_answered,
-		          lc);
+		lc_submit(lc, ensemble_create_ephemeral(session->node.path, data, len),
+		          beat_answered, lc);
 }
 
 void session_node_lost(struct lc *lc)
 {
-	lc->session->node_made = false;
+	lc->session->node.made = false;
 	home_missed(lc);
 	heartbeat_send(lc);
 }

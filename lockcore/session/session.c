@@ -32,7 +32,7 @@
 
 static void name_node(struct session *session)
 {
-	snprintf(strrchr(session->node, '/'), 18, "/%016" PRIx64, session->half);
+	snprintf(strrchr(session->node.path, '/'), 18, "/%016" PRIx64, session->half);
 }
 
 static void new_session(struct lc *lc, int64_t id)
@@ -42,9 +42,9 @@ static void new_session(struct lc *lc, int64_t id)
 	session->id = id;
 	session->half = lc_random(lc);
 	session->sessions++;
-	session->node_made = session->node_fitted = false;
-	session->node_len = -1;
-	session->node_version = -1;
+	session->node.made = session->node.fitted = false;
+	session->node.len = -1;
+	session->node.version = -1;
 	name_node(session);
 	session->events->begun(lc);
 }
@@ -74,9 +74,9 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 		lc->ensemble->port->drop(lc->ensemble);
 		return;
 	}
-	if (session->node_made && session->node_unsure)
-		lc_submit(lc, ensemble_get(session->node), heartbeat_node_read, lc);
-	session->node_unsure = false;
+	if (session->node.made && session->node.unsure)
+		lc_submit(lc, ensemble_get(session->node.path), heartbeat_node_read, lc);
+	session->node.unsure = false;
 	heartbeat_send(lc);
 }
 
@@ -90,8 +90,8 @@ static void session_disconnected(void *ctx)
 	if (fault && lc_may_say_again(lc, &session->fault_said_us))
 		lc_report(lc, LC_WARNING, "the server %s, trying the next", fault);
 	session->link = LINK_OPEN;
-	session->beating = false;
-	timer_clear(&lc->timers, &session->beat);
+	session->beat.under_way = false;
+	timer_clear(&lc->timers, &session->beat.timer);
 	if (session->state == LC_READY) {
 		session_step(session, LC_SUSPENDED);
 		session->away_us = lc_now(lc);
@@ -141,9 +141,9 @@ static void forget_session(struct lc *lc)
 		session->away_us = lc_now(lc);
 	session->link = LINK_CLOSED;
 	session->retreat = RETREAT_NONE;
-	session->beating = false;
+	session->beat.under_way = false;
 	session->id = 0;
-	timer_clear(&lc->timers, &session->beat);
+	timer_clear(&lc->timers, &session->beat.timer);
 	timer_clear(&lc->timers, &session->limit);
 	lease_again(&session->lease);
 	session_tell_deadline(lc);
@@ -266,13 +266,13 @@ static int prepare_session(struct lc *lc, const struct session_events *events)
 	session->events = events;
 	if (home_begin(lc, heartbeat_home) < 0)
 		return -ENOMEM;
-	session->node = malloc(strlen(lc->home->dir) + 18);
-	if (!session->node)
+	session->node.path = malloc(strlen(lc->home->dir) + 18);
+	if (!session->node.path)
 		return -ENOMEM;
-	strcpy(stpcpy(session->node, lc->home->dir), "/");
+	strcpy(stpcpy(session->node.path, lc->home->dir), "/");
 	session->away_us = lc_now(lc);
 	lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);
-	session->beat = (struct timer){.fire = heartbeat_timer, .ctx = lc};
+	session->beat.timer = (struct timer){.fire = heartbeat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = session_limit, .ctx = lc};
 	session->retry = (struct timer){.fire = retry_session, .ctx = lc};
 	return 0;
@@ -310,8 +310,8 @@ void session_carry(struct carry *carry, struct lc *lc)
 	CARRY_RANGE(carry, away_us, 0, now_us);
 	CARRY_64(carry, session->connections);
 	CARRY_64(carry, session->sessions);
-	CARRY_INT(carry, session->node_version);
-	CARRY_BOOL(carry, session->node_made);
+	CARRY_INT(carry, session->node.version);
+	CARRY_BOOL(carry, session->node.made);
 	CARRY_BOOL(carry, was_ready);
 	home_carry(carry, lc);
 	lease_carry(carry, &session->lease, now_us);
@@ -334,8 +334,8 @@ int session_restore(struct lc *lc, const struct session_events *events, struct c
 		return r;
 	session_carry(carry, lc);
 	name_node(session);
-	session->node_len = -1;
-	session->node_unsure = true; /* something may have been under way */
+	session->node.len = -1;
+	session->node.unsure = true; /* something may have been under way */
 	return 0;
 }
 
@@ -363,7 +363,7 @@ void session_finish(struct lc *lc, bool farewell)
 	if (session->link != LINK_CLOSED)
 		lc->ensemble->port->close(lc->ensemble, farewell);
 	session->link = LINK_CLOSED;
-	timer_clear(&lc->timers, &session->beat);
+	timer_clear(&lc->timers, &session->beat.timer);
 	timer_clear(&lc->timers, &session->limit);
 	timer_clear(&lc->timers, &session->retry);
 	session->events->ended(lc);
@@ -372,5 +372,5 @@ void session_finish(struct lc *lc, bool farewell)
 void session_free(struct lc *lc)
 {
 	home_free(lc);
-	free(lc->session->node);
+	free(lc->session->node.path);
 }

@@ -40,6 +40,28 @@ enum session_link { LINK_CLOSED, LINK_OPEN, LINK_CONNECTED };
  * no use, and forgotten. */
 enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE };
 
+/* heartbeat.c: the small node of this session's own that the heartbeats write to. */
+struct session_node {
+	char *path; /* ROOT/.zklockfs/<half> */
+	bool made;
+	bool unsure;     /* the last write to it was not answered */
+	bool fitted;     /* it was refused, and has the length that is there: a full quota takes no
+	                  * other one */
+	int len;         /* of its data; -1: as much as we have to say */
+	int32_t version; /* another writer's write is a poke */
+	int64_t refused_said_us;
+};
+
+/* heartbeat.c */
+struct session_beat {
+	struct timer timer; /* the next heartbeat; or patience with the last one */
+	bool under_way;     /* one, or the making of its node */
+	int64_t sent_us;
+	/* When the last answered one was done, by the ensemble's wall clock (0: none), which was
+	 * between these two. */
+	int64_t clock_ms, clock_from_us, clock_to_us;
+};
+
 struct session {
 	const struct session_events *events;
 	enum lc_state state;
@@ -51,27 +73,16 @@ struct session {
 	char password[ENSEMBLE_PASSWORD]; /* of a session that another process has begun */
 	uint64_t half; /* 64 random bits: they mark the entries of this session */
 	struct lease lease;
+	struct session_node node;
+	struct session_beat beat;
 	int64_t granted_us; /* T, kept beyond the session's end */
 	int64_t away_us;    /* not ready: since when */
-	bool beating;       /* a heartbeat or its making is under way */
-	bool node_made;
-	int32_t node_version; /* of the heartbeats' node: another writer's write is a poke */
-	bool node_unsure;     /* the last write to it was not answered */
 	enum session_retreat retreat;
 	int64_t pause_us;  /* of the last retreat; 0: there was contact since */
 	int64_t opened_us; /* when the port began to look for a server */
-	int node_len;      /* of its data; -1: as much as we have to say */
-	bool node_fitted;  /* it was refused, and has the length that is there: a full quota
-	                       * takes no other one */
-	int64_t refused_said_us, fault_said_us;
-	int64_t beat_sent_us;
-	/* The last answered heartbeat: when it was done, by the ensemble's wall clock (0: none),
-	 * which was between these two. */
-	int64_t clock_ms, clock_from_us, clock_to_us;
-	struct timer beat;  /* the next heartbeat; or patience with the last one */
+	int64_t fault_said_us;
 	struct timer limit; /* the lease's deadline */
 	struct timer retry; /* opening failed, or no connection yet */
-	char *node;         /* ROOT/.zklockfs/<half> */
 	unsigned long connections, sessions;
 };
 

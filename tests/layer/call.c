@@ -71,7 +71,7 @@ static void ask(struct lc_call *call)
 		call_send(call, ensemble_set(call->path, "x", 1, 3), call_done_answered, call);
 		break;
 	case BEATS:
-		call_send(call, ensemble_set(call->lc->session->node, "x", 1, 3),
+		call_send(call, ensemble_set(call->lc->session->node.path, "x", 1, 3),
 		          call_done_answered, call);
 		break;
 	case READS:
@@ -498,8 +498,8 @@ static void could_not_be_asked(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->session.beat.fire = NULL; /* no heartbeats in this test */
-	timer_clear(&rig->lc.timers, &rig->session.beat);
+	rig->session.beat.timer.fire = NULL; /* no heartbeats in this test */
+	timer_clear(&rig->lc.timers, &rig->session.beat.timer);
 	timer_clear(&rig->lc.timers, &rig->session.limit);
 	begin(rig, READS);
 	rig_run(rig, LC_CALL_TIMEOUT_US);

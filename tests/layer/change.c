@@ -360,7 +360,7 @@ static void confirmed(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_taker *holder = hold(rig);
-	int32_t version = rig->session.node_version;
+	int32_t version = rig->session.node.version;
 	struct lc_call *call = confirm(rig, holder);
 
 	rig_expect_sent(rig, "watch /locks/a/#2-1, " CONFIRMS);
@@ -368,8 +368,8 @@ static void confirmed(void **state)
 	takers_answer_watches(rig);
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_expect_told(rig, "done");
-	assert_int_equal(rig->session.node_version, version + 1);
-	assert_false(rig->session.node_unsure);
+	assert_int_equal(rig->session.node.version, version + 1);
+	assert_false(rig->session.node.unsure);
 }
 
 static void not_confirmed(void **state)
@@ -418,7 +418,7 @@ static void one_of_them_is_gone(void **state)
 	assert_non_null(strstr(rig->sent, "check /locks/a/#2-1"));
 	rig_answer_version(rig, 0);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
-	assert_true(rig->session.node_unsure);
+	assert_true(rig->session.node.unsure);
 }
 
 /* By a quota, for example. A heartbeat finds out what is taken. */

@@ -183,7 +183,7 @@ static void listed_again(void **state)
 	struct rig *rig = *state;
 	struct lock *lock = get(rig, "a");
 
-	timer_clear(&rig->lc.timers, &rig->session.beat);
+	timer_clear(&rig->lc.timers, &rig->session.beat.timer);
 	timer_clear(&rig->lc.timers, &rig->session.limit);
 	lock_recheck(lock);
 	rig_run(rig, 30 * SECOND);

@@ -298,7 +298,7 @@ static void goes_on(void **state)
 	rig_expect_told(rig, "disconnected");
 	rig_expect_reported(rig, "connection lost, lease left: 13670 ms");
 	assert_int_equal(rig->session.state, LC_SUSPENDED);
-	assert_false(rig->session.beat.armed);
+	assert_false(rig->session.beat.timer.armed);
 	assert_int_equal(rig->session.away_us, rig->now_us);
 	assert_true(session_lease_is_valid(&rig->lc));
 	assert_false(session_may_grant(&rig->lc));
@@ -426,7 +426,7 @@ static void ended(void **state)
 	rig_expect_sent(rig, "open 15 s");
 	rig_run(rig, 2500 * MS); /* no more heartbeats */
 	rig_expect_sent(rig, "");
-	assert_false(rig->session.beat.armed);
+	assert_false(rig->session.beat.timer.armed);
 	assert_int_equal(rig->session.state, LC_CONNECTING);
 	assert_int_equal(told_deadline_us, INT64_MIN);
 	assert_false(session_lease_is_valid(&rig->lc));
@@ -479,7 +479,7 @@ static void expect_recorded(struct rig *rig, enum lc_state state, bool made, int
 	carry_read_all(&reads);
 	assert_null(reads.bad);
 	assert_int_equal(rig->session.state, state);
-	assert_int_equal(rig->session.node_made, made);
+	assert_int_equal(rig->session.node.made, made);
 	assert_int_equal(rig->session.away_us, away_us);
 	carry_end(&carry);
 	rig->session = session;

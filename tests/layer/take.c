@@ -272,7 +272,7 @@ static void guarded_for_a_session_timeout(void **state)
 	rig->lc.config.loss_lead_us = SECOND;
 	taker_lose(holder);
 	takers_turn(rig);
-	timer_clear(&rig->lc.timers, &rig->session.beat);
+	timer_clear(&rig->lc.timers, &rig->session.beat.timer);
 	timer_clear(&rig->lc.timers, &rig->session.limit);
 	timer_clear(&rig->lc.timers, &holder->entry.lock->lists.recheck);
 	rig_forget(rig);

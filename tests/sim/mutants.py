@@ -209,8 +209,8 @@ mutant(3, 'fresh_lease_is_not_noticed', 'session.c',
 mutant(3, 'missing_node_is_evidence', 'session.c',
        '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n',
        '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n'
-       '\t\tif (session->node_made) {\n\t\t\tsession->beating = false;\n'
-       '\t\t\tsession_wrote(lc, session->beat_sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
+       '\t\tif (session->node.made) {\n\t\t\tsession->beat.under_way = false;\n'
+       '\t\t\tsession_wrote(lc, session->beat.sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
        sim('operators'))
 
 # ---- 4: the arithmetic is checked ----
@@ -224,8 +224,8 @@ mutant(4, 'arithmetic_off_by_a_step', 'lease.c',
        'less_drift(timeout_us) - 2 *',
        LEASE)
 mutant(4, 'hung_server_waited_for', 'session.c',
-       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\ttimer_set(&lc->timers, &session->beat,',
-       '\t\ttimer_set(&lc->timers, &session->beat,',
+       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\ttimer_set(&lc->timers, &session->beat.timer,',
+       '\t\ttimer_set(&lc->timers, &session->beat.timer,',
        sim('hung', 1460))
 
 # ---- 5: the guardian is told ----
@@ -923,8 +923,8 @@ mutant(21, 'poke_not_seen', 'core.c',
        '\tif (false)\n\t\tentries_check_marks(lc);\n',
        EVICTION)
 mutant(21, 'poke_goes_with_its_node', 'session.c',
-       'poked = answer->stat->version != session->node_version + 1;',
-       'poked = session->node_made && answer->stat->version != session->node_version + 1;',
+       'poked = answer->stat->version != session->node.version + 1;',
+       'poked = session->node.made && answer->stat->version != session->node.version + 1;',
        EVICTION)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        'ensemble_set(path, data, entry_format(entry, data), entry->version)',
@@ -983,7 +983,7 @@ mutant(21, 'pokes_gone_with_their_node', 'poke.c',
        '',
        EVICTION)
 mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
-       '\t\tlc->session->node_version = answer->stat->version;\n}',
+       '\t\tlc->session->node.version = answer->stat->version;\n}',
        '\t\t;\n}',
        EVICTION)
 mutant(21, 'poke_in_a_gap_is_none', 'session.c',
@@ -1492,7 +1492,7 @@ mutant(41, 'a_lagging_server_is_believed', 'home.c',
        'lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);', '',
        unit('tests/layer/home.c'))
 mutant(41, 'strayed_session_kept', 'session.c',
-       '		heartbeat_retreat(lc, RETREAT_LEAVE);', '		session->beating = true;',
+       '		heartbeat_retreat(lc, RETREAT_LEAVE);', '		session->beat.under_way = true;',
        unit('tests/layer/home.c'))
 mutant(41, 'unseen_backup_waited_for', 'session.c',
        '	heartbeat_retreat(lc, RETREAT_REST);', '',

@@ -37,6 +37,7 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 	if (resumed) {
 		watches_resume(lc);
 		locks_resume(lc);
+		waiters_resume(lc);
 	}
 	calls_resume(lc);
 	if (poked)

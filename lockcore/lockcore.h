@@ -256,7 +256,7 @@ extern const int64_t lc_wait_bounds_us[LC_WAIT_BUCKETS];
 
 struct lc_status {
 	enum lc_state state;
-	int why; /* LC_UNUSABLE: -EKEYREJECTED credentials are refused, or
+	int why; /* LC_UNUSABLE: -EKEYREJECTED credentials are refused at the start, or
 	                              * wanted and missing; -EACCES no right to write the root;
 	                              * -ENOENT no root; -ENOTDIR the root is an ephemeral node;
 	                              * -ERANGE session too short for the lease (reported) */

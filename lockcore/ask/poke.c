@@ -190,7 +190,7 @@ void pokes_changed(struct lc *lc, const char *path, enum ensemble_change change)
 		return;
 	if (change == ENSEMBLE_DELETED)
 		pokes_vanished(lc);
-	else if (session_is_ready(lc))
+	else
 		read_pokes(lc);
 }
 

@@ -134,16 +134,30 @@ void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed)
 	taker->changed_prev = taker->changed_next = NULL;
 }
 
-void waiters_note_change(struct lc *lc, const char *path)
+static void note_change(struct lock *lock)
 {
 	struct lc_taker *taker;
-	struct lock *lock = lock_find(lc, path, strlen(path));
 
-	if (!lock)
-		return;
 	DL_FOREACH(lock->takers.all, taker)
 		if (taker->waiters_changed && !is_to_be_told(taker))
-			DL_APPEND2(lc->takers->waiters_changed, taker, changed_prev, changed_next);
+			DL_APPEND2(lock->lc->takers->waiters_changed, taker, changed_prev,
+			           changed_next);
+}
+
+void waiters_note_change(struct lc *lc, const char *path)
+{
+	struct lock *lock = lock_find(lc, path, strlen(path));
+
+	if (lock)
+		note_change(lock);
+}
+
+void waiters_resume(struct lc *lc)
+{
+	struct lock *lock, *next;
+
+	HASH_ITER(hh, lc->locks->by_path, lock, next)
+		note_change(lock);
 }
 
 void waiters_tell(struct lc *lc)

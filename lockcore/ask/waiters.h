@@ -10,6 +10,8 @@
 
 /* The children of a node have changed. */
 void waiters_note_change(struct lc *lc, const char *path);
+/* There is contact again: what is watched may have changed meanwhile. */
+void waiters_resume(struct lc *lc);
 /* Tells all that are due. */
 void waiters_tell(struct lc *lc);
 

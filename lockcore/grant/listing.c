@@ -302,7 +302,7 @@ static void front_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	lock_front_fired(lock);
 	if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))
 		lock_watch_none(lock);
-	else if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))
+	else if (change == ENSEMBLE_DELETED)
 		lock_want_list(lock);
 	else
 		lock_watch_front(lock, znode); /* the queue is as it was */

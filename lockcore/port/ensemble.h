@@ -180,9 +180,10 @@ struct ensemble_events {
 	void (*disconnected)(void *ctx);
 	/* A server has taken the connection, and closed it instead of accepting the session. */
 	void (*turned_away)(void *ctx, const char *server);
-	/* The session is over: expired, or refused for good (`refused`: the
-	 * credentials were not accepted). The port has closed it, and answered what
-	 * was outstanding GONE before. The owner may open() a new one from here. */
+	/* The session is over, and what was outstanding is answered GONE before; or the
+	 * credentials were not accepted (`refused`): the session may live on, and what was
+	 * outstanding is answered UNKNOWN. The port has closed it. The owner may open() a new one
+	 * from here, or go on in one that was refused. */
 	void (*ended)(void *ctx, bool refused);
 	/* A watched node was changed; the watch is used up. */
 	void (*changed)(void *ctx, const char *path, enum ensemble_change change);

@@ -264,7 +264,7 @@ static void on_ended(void *ctx, bool refused)
 	struct outbox *outbox = ctx;
 
 	outbox->connected = false;
-	outbox->fate = ENSEMBLE_GONE;
+	outbox->fate = refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	answer_all(outbox);
 	outbox->events->ended(outbox->ctx, refused);
 }

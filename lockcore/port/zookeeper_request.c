@@ -38,12 +38,12 @@ static enum ensemble_result result_of(int rc)
 	case ZSSLCONNECTIONERROR:
 	case ZTHROTTLEDOP:
 	case ZNOTREADONLY:
+	case ZAUTHFAILED:
+	case ZSESSIONCLOSEDREQUIRESASLAUTH:
 		return ENSEMBLE_UNKNOWN;
 	case ZSESSIONEXPIRED:
 	case ZSESSIONMOVED:
 	case ZINVALIDSTATE:
-	case ZAUTHFAILED:
-	case ZSESSIONCLOSEDREQUIRESASLAUTH:
 	case ZCLOSING:
 		return ENSEMBLE_GONE;
 	default:
@@ -94,9 +94,11 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 		zk->given_up = rc == ZTHROTTLEDOP ? "throttles requests" : "is read-only";
 		answer_cut(zk);
 	}
-	/* No server will ever say anything else. */
-	if (rc == ZAUTHFAILED || rc == ZSESSIONCLOSEDREQUIRESASLAUTH)
+	/* Of no use any more: the client, not the session. */
+	if (rc == ZAUTHFAILED || rc == ZSESSIONCLOSEDREQUIRESASLAUTH) {
 		answer_note_end(zk, END_REFUSED);
+		answer_lose_connection(zk);
+	}
 	answer.result = result_of(rc);
 	answer.why = answer.result == ENSEMBLE_REFUSED ? why_refused(rc) : NULL;
 	if (rc == ZOK && stat) {

@@ -106,8 +106,11 @@ void heartbeat_home(struct lc *lc, enum home_answer answer, int err)
 		session->beat.under_way = false;
 		heartbeat_send(lc);
 		return;
-	case HOME_NOT_HERE:
-		heartbeat_retreat(lc, RETREAT_LEAVE);
+	case HOME_NOT_HERE: /* an id that is known in both: at home the session may live */
+		if (session->state == LC_SUSPENDED)
+			lc->ensemble->port->drop(lc->ensemble);
+		else
+			heartbeat_retreat(lc, RETREAT_LEAVE);
 		return;
 	case HOME_LATER:
 		beat_later(lc);

@@ -27,6 +27,8 @@
 /* Between two tries where no server is of use, each twice as long as the one before. In a session
  * that may live, not for so long that it would end meanwhile. */
 #define PAUSE_MAX_US 30000000
+/* While a session may live, and its lease. */
+#define SOON_US 100000
 
 /* ---- what the port tells ---- */
 
@@ -53,10 +55,12 @@ static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
+	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
 
 	timer_clear(&lc->timers, &session->retry);
 	session->retreat = RETREAT_NONE; /* where this one leads is found out anew */
 	session->link = LINK_CONNECTED;
+	memcpy(session->password, now.password, sizeof(session->password));
 	session->connections++;
 	home_connected(lc);
 	session->marks_unread = session->id == id;
@@ -99,8 +103,12 @@ static void session_disconnected(void *ctx)
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
 	session->events->disconnected(lc);
-	timer_set(&lc->timers, &session->retry,
-	          lc_now(lc) + session_patience(lc, lc->config.session_timeout_us / 5));
+	/* The client has perhaps seen another ensemble: its watches and zxids are of no use. */
+	if (home_may_be_elsewhere(lc))
+		heartbeat_retreat(lc, RETREAT_REST);
+	else
+		timer_set(&lc->timers, &session->retry,
+		          lc_now(lc) + session_patience(lc, lc->config.session_timeout_us / 5));
 }
 
 static int64_t length_of_session(const struct lc *lc)
@@ -152,10 +160,19 @@ static void forget_session(struct lc *lc)
 	session->events->ended(lc);
 }
 
+static void rest(struct lc *lc);
+
 static void session_ended_by_port(void *ctx, bool refused)
 {
 	struct lc *lc = ctx;
 
+	if (refused && home_is_set(lc)) { /* it may live on at home */
+		home_met(lc, LC_ERROR,
+		         "a server refuses the credentials that were accepted before: it may be "
+		         "of another ensemble");
+		rest(lc);
+		return;
+	}
 	forget_session(lc);
 	if (refused) {
 		session_cannot_be_used(lc, -EKEYREJECTED);
@@ -165,11 +182,14 @@ static void session_ended_by_port(void *ctx, bool refused)
 	}
 }
 
+/* Watches are set again on each connection, wherever it leads. After a heartbeat all is looked
+ * at anew. */
 static void node_changed_at_port(void *ctx, const char *path, enum ensemble_change change)
 {
 	struct lc *lc = ctx;
 
-	lc->session->events->changed(lc, path, change);
+	if (session_is_ready(lc))
+		lc->session->events->changed(lc, path, change);
 }
 
 static void open_session(struct lc *lc)
@@ -206,15 +226,13 @@ static int64_t next_pause(struct session *session, int64_t most_us)
 static void rest(struct lc *lc)
 {
 	struct session *session = lc->session;
-	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
 	int64_t most_us = length_of_session(lc) / 3;
+	int64_t pause_us = is_away_for_long(lc) ? next_pause(session, most_us) : SOON_US;
 
-	if (now.id == session->id)
-		memcpy(session->password, now.password, sizeof(session->password));
 	lc->ensemble->port->rest(lc->ensemble);
 	session->link = LINK_CLOSED;
 	session->retreat = RETREAT_NONE;
-	timer_set(&lc->timers, &session->retry, lc_now(lc) + next_pause(session, most_us));
+	timer_set(&lc->timers, &session->retry, lc_now(lc) + pause_us);
 }
 
 /* Without a farewell: that may block, and the session ends by itself. */
@@ -296,16 +314,11 @@ void session_carry(struct carry *carry, struct lc *lc)
 	int64_t away_us = session->state == LC_READY ? 0 : session->away_us;
 	int64_t now_us = carry->loads ? lc_now(lc) : INT64_MAX;
 	size_t len = sizeof(session->password);
-	const void *password = session->password;
-	struct ensemble_session now;
+	const void *password;
 
 	CARRY_64(carry, session->id);
 	CARRY_64(carry, session->half);
-	if (!carry->loads) {
-		now = lc->ensemble->port->session(lc->ensemble);
-		password = now.id == session->id ? now.password : session->password;
-	}
-	password = carry_bytes(carry, password, &len);
+	password = carry_bytes(carry, session->password, &len);
 	CARRY_RANGE(carry, session->granted_us, 0, TIMEOUT_MAX_US);
 	CARRY_RANGE(carry, away_us, 0, now_us);
 	CARRY_64(carry, session->connections);

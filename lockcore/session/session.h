@@ -70,7 +70,7 @@ struct session {
 	bool busy;         /* somebody holds or waits: the pace of the heartbeats */
 	bool marks_unread; /* entries may have been marked while there was no contact (poke.c) */
 	int64_t id;
-	char password[ENSEMBLE_PASSWORD]; /* of a session that another process has begun */
+	char password[ENSEMBLE_PASSWORD];
 	uint64_t half; /* 64 random bits: they mark the entries of this session */
 	struct lease lease;
 	struct session_node node;

@@ -119,6 +119,22 @@ static void without_the_root(void **state)
 	}
 }
 
+/* The client is replaced by one that has seen nothing, in the same session; at home it goes on. */
+static void expect_gone_on(struct rig *rig)
+{
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "rest");
+	rig_forget(rig);
+	rig_run(rig, 100 * MS - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "open 15 s again");
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_told(rig, "");
+}
+
 /* Its id is known elsewhere, too: the node is not there. Reads and other writes are no proof. */
 static void the_same_session_elsewhere(void **state)
 {
@@ -130,11 +146,71 @@ static void the_same_session_elsewhere(void **state)
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_sent(rig, FIND);
 	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+	rig_expect_reported(rig, "is another ensemble");
+	rig_expect_sent(rig, "drop");
+	expect_gone_on(rig);
+	rig_find_home(rig);
+	rig_answer_error(rig, ENSEMBLE_EXISTS);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+	assert_string_equal(rig->home.met, "");
+}
+
+/* What is told before the ensemble is known is not believed: all is looked at anew. */
+static void events_elsewhere(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig->port_events->changed(&rig->lc, "/locks/a", ENSEMBLE_DELETED);
 	rig_expect_told(rig, "");
+	rig_answer_version(rig, 1);
+	rig_forget(rig);
+	rig->port_events->changed(&rig->lc, "/locks/a", ENSEMBLE_DELETED);
+	rig_expect_told(rig, "changed /locks/a deleted");
+}
+
+/* The connection is lost before it is known where it led: perhaps the client has seen too much. */
+static void lost_elsewhere(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
 	rig_run(rig, 0);
-	rig_expect_sent(rig, "close");
-	rig_expect_told(rig, "ended");
-	assert_false(session_lease_is_valid(&rig->lc));
+	rig_expect_sent(rig, ""); /* it led home */
+	rig_connect(rig, RIG_SESSION);
+	expect_gone_on(rig);
+	rig_answer_version(rig, 0);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+}
+
+/* It was at home before, so a server that refuses its credentials is not the last word. */
+static void refused_elsewhere(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	for (int i = 0; i < 2; i++) {
+		rig_end_session(rig, true);
+		assert_int_equal(strlen(rig->reported) > 0, i == 0);
+		assert_non_null(strstr(rig->home.met, "a server refuses the credentials"));
+		rig_expect_sent(rig, "rest");
+		rig_forget(rig);
+		rig_run(rig, 100 * MS - 1);
+		rig_expect_sent(rig, "");
+		rig_run(rig, 1);
+		rig_expect_sent(rig, "open 15 s again");
+	}
+	rig_expect_told(rig, "");
+	assert_true(session_lease_is_valid(&rig->lc));
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+	assert_string_equal(rig->home.met, "");
 }
 
 /* Another ensemble may grant too short a session, or have longer ticks: it is left all the same.
@@ -338,11 +414,10 @@ static void not_learned(void **state)
 			rig_forget(rig);
 		}
 		answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
-		rig_expect_sent(rig, "");
 		rig_expect_reported(rig, "server:2181 may be another ensemble: the version before "
 		                         "this one did not remember " DIR);
 		rig_run(rig, 0);
-		rig_expect_sent(rig, "close");
+		rig_expect_sent(rig, i == 0 ? "close" : "drop");
 		rig_finish(rig);
 	}
 }
@@ -448,6 +523,9 @@ int main(void)
 		cmocka_unit_test(another),
 		cmocka_unit_test(without_the_root),
 		READY(the_same_session_elsewhere),
+		READY(events_elsewhere),
+		READY(lost_elsewhere),
+		READY(refused_elsewhere),
 		READY(too_short_elsewhere),
 		READY(back_before_it_is_left),
 		cmocka_unit_test(nothing_is_made_elsewhere_at_the_start),

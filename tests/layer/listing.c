@@ -443,24 +443,6 @@ static void front_changes(void **state)
 	rig_expect_sent(rig, "children /locks/a");
 }
 
-/* An event that is replayed on a new connection may come before earlier events. */
-static void front_goes_without_contact(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
-
-	rig_disconnect(rig);
-	lock_unwant_list(taker->entry.lock);
-	rig_forget(rig);
-	takers_change(rig, OTHER(1), ENSEMBLE_DATA);
-	assert_true(taker->entry.lock->lists.wanted);
-	lock_unwant_list(taker->entry.lock);
-	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
-	assert_true(taker->entry.lock->lists.wanted);
-	rig_expect_sent(rig, "");
-	assert_int_equal(taker->state, TAKER_WAITING);
-}
-
 static void own_entry_changes(void **state)
 {
 	struct rig *rig = *state;
@@ -598,7 +580,6 @@ int main(void)
 		TAKERS_TEST(lock_changes_for_holders),
 		TAKERS_TEST(idle_lock_changes),
 		TAKERS_TEST(front_changes),
-		TAKERS_TEST(front_goes_without_contact),
 		TAKERS_TEST(own_entry_changes),
 		TAKERS_TEST(own_entry_is_not_watched),
 		TAKERS_TEST(nobody_wants_the_entry),

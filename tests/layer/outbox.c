@@ -155,6 +155,11 @@ static void ends(void)
 	events->ended(events_ctx, false);
 }
 
+static void is_refused(void)
+{
+	events->ended(events_ctx, true);
+}
+
 static void reconnects(void)
 {
 	disconnects();
@@ -325,6 +330,15 @@ static void ended_before(void **state)
 	expect_text(seen, "");
 }
 
+/* Refused elsewhere: it may live on at home, with all that it has made. */
+static void refused_before(void **state)
+{
+	(void)state;
+	ask("a");
+	process(is_refused);
+	expect_text(heard, "a:unknown, ended");
+}
+
 /* The session goes on in another client: a kept request has not been done, and the session's nodes
  * are not gone. */
 static void rested_before(void **state)
@@ -389,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(disconnected_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reconnected_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ended_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refused_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rested_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closed_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_memory, set_up, tear_down),

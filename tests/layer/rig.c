@@ -463,7 +463,7 @@ void rig_disconnect(struct rig *rig)
 
 void rig_end_session(struct rig *rig, bool refused)
 {
-	answer_all(rig, ENSEMBLE_GONE);
+	answer_all(rig, refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
 	rig->port_events->ended(&rig->lc, refused);
 }
 

@@ -338,8 +338,8 @@ mutant(9, 'events_alone_are_relied_on', 'lock.c',
        ';',
        TAKERS)
 mutant(9, 'event_ignored', 'listing.c',
-       '\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\tlock_want_list(lock);\n\telse',
-       '\telse if (change == ENSEMBLE_DELETED || !session_is_ready(lock->lc))\n\t\t;\n\telse',
+       '\telse if (change == ENSEMBLE_DELETED)\n\t\tlock_want_list(lock);\n\telse',
+       '\telse if (change == ENSEMBLE_DELETED)\n\t\t;\n\telse',
        sim())
 mutant(9, 'changed_entry_not_watched_again', 'listing.c',
        '\t\tlock_watch_front(lock, znode); /* the queue is as it was */',
@@ -959,7 +959,7 @@ mutant(21, 'unread_mark_saved_as_read', 'poke.c',
        '',
        unit('tests/layer/poke.c'))
 mutant(21, 'poke_not_read', 'poke.c',
-       '\telse if (session_is_ready(lc))\n\t\tread_pokes(lc);\n',
+       '\telse\n\t\tread_pokes(lc);\n',
        '',
        EVICTION)
 mutant(21, 'poke_wipes_out_another', 'poke.c',
@@ -1144,6 +1144,8 @@ mutant(24, 'nobody_is_watched_coming', 'waiters.c',
        'call->taker->waiters_changed != NULL;',
        'false;',
        TAKERS)
+mutant(24, 'waiters_not_told_of_a_connection', 'core.c',
+       '		waiters_resume(lc);\n', '', TAKERS)
 mutant(24, 'waiters_never_changed', 'waiters.c',
        '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
        '\t\tif (0)',
@@ -1495,19 +1497,34 @@ mutant(41, 'strayed_session_kept', 'session.c',
        '		heartbeat_retreat(lc, RETREAT_LEAVE);', '		session->beat.under_way = true;',
        unit('tests/layer/home.c'))
 mutant(41, 'unseen_backup_waited_for', 'session.c',
-       '	heartbeat_retreat(lc, RETREAT_REST);', '',
+       '		         server);\n	heartbeat_retreat(lc, RETREAT_REST);', '		         server);',
        unit('tests/sim/test_home.c'))
 mutant(41, 'dead_session_given_up_in_an_outage', 'session.c',
        '	lc->ensemble->port->rest(lc->ensemble);\n	session->link',
        '	lc->ensemble->port->close(lc->ensemble, false);\n	forget_session(lc);\n	session->link',
        unit('tests/sim/test_home.c'))
 mutant(41, 'turned_away_without_a_pause', 'session.c',
-       'lc_now(lc) + next_pause(session, most_us)', 'lc_now(lc) + 0 * next_pause(session, most_us)',
+       '? next_pause(session, most_us) : SOON_US', '? 0 : SOON_US',
        unit('tests/layer/home.c'))
 mutant(41, 'pause_longer_than_the_session', 'session.c',
        'int64_t most_us = length_of_session(lc) / 3;',
        'int64_t most_us = lc->config.session_timeout_us / 3;',
        unit('tests/layer/home.c'))
+mutant(41, 'strays_are_believed', 'session.c',
+       'if (session_is_ready(lc))\n		lc->session->events->changed', '	lc->session->events->changed',
+       unit('tests/sim/test_home.c'))
+mutant(41, 'client_kept_that_saw_a_stray', 'session.c',
+       'if (home_may_be_elsewhere(lc))', 'if (lc->dying)',
+       unit('tests/sim/test_home.c'))
+mutant(41, 'session_left_in_another_ensemble', 'heartbeat.c',
+       'if (session->state == LC_SUSPENDED)\n			lc->ensemble', 'if (lc->dying)\n			lc->ensemble',
+       unit('tests/sim/test_home.c'))
+mutant(41, 'unusable_by_the_word_of_a_stray', 'session.c',
+       'if (refused && home_is_set(lc)) {', 'if (refused && lc->dying) {',
+       unit('tests/layer/home.c'))
+mutant(41, 'refused_sessions_are_over', 'outbox.c',
+       'refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE', 'ENSEMBLE_GONE',
+       unit('tests/layer/outbox.c'))
 mutant(41, 'too_short_before_it_is_known_where', 'session.c',
        '|| home_may_be_elsewhere(lc))', ')',
        unit('tests/layer/home.c'))

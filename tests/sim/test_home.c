@@ -99,6 +99,47 @@ static void another(void **state)
 		another_ensemble(i & 1, i & 2);
 }
 
+/* The ids of the hosts' sessions exist elsewhere, too, without their nodes. What is told there ends
+ * no hold and no wait, whether it is found out there where it was told or not. */
+static void twins(void **state)
+{
+	static const int64_t durations_us[] = {200, 2 * MS, 20 * MS, 300 * MS, 3 * SECOND};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * LENGTH(durations_us); i++) {
+		struct stage *stage = begin_build(5 + i);
+		struct host *here = &stage->hosts[0];
+		int64_t session = here->wire.session;
+		struct taker holder, waiter;
+
+		begin_other(stage);
+		other.epoch += 1000;
+		make(ROOT);
+		if (i & 1)
+			make(DIR);
+		for (int twin = 0; twin < 4; twin++)
+			world_twin_session(&other);
+		run(stage, 100 * MS);
+		begin_take(&holder, here, "build", LC_EXCLUSIVE);
+		begin_take(&waiter, here, "build", LC_EXCLUSIVE);
+		run(stage, SECOND);
+		stage_watch_waiters(&holder, true);
+		lead(here, &other);
+		run(stage, durations_us[i / 2]);
+		lead(here, &stage->world);
+		run(stage, 3 * SECOND);
+		assert_true(lc_ready(here->lc));
+		assert_int_equal(status_of(here).session, session);
+		assert_int_equal(holder.phase, HELD);
+		assert_int_equal(holder.waiters_changed, 1);
+		assert_int_equal(waiter.phase, WAITING);
+		leave(&holder);
+		assert_int_equal(waiter.phase, HELD);
+		leave(&waiter);
+		finish_all(stage);
+	}
+}
+
 /* All servers have the data of an earlier moment; their sessions are over. */
 static void restore(struct stage *stage)
 {
@@ -193,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another),
+		cmocka_unit_test(twins),
 		cmocka_unit_test(backup),
 		cmocka_unit_test(without_a_quorum),
 	};

@@ -525,13 +525,10 @@ static void watching_waiters(void **state)
 	assert_int_equal(holder.waiters_changed, 1);
 	stage_watch_waiters(&holder, true);
 	assert_int_equal(has_waiters(&holder), 0);
-	/* The watch outlives the connection on which it was set. */
+	/* With a new connection the answer may have changed. */
 	conn_break(one->wire.conn, -1);
-	run(stage, 100 * MS);
-	take(&waiter, two, "build", LC_EXCLUSIVE);
 	run(stage, 2 * SECOND);
 	assert_int_equal(holder.waiters_changed, 2);
-	leave(&waiter);
 	stage_watch_waiters(&holder, true);
 	assert_int_equal(has_waiters(&holder), 0);
 	stage_watch_waiters(&holder, false);

@@ -306,7 +306,7 @@ static void end_session(struct wire *wire, bool refused)
 	wire->refused = refused;
 	wire->told_connected = wire->drop_asked = false;
 	forget_watches(wire);
-	doom_all(wire, told ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
+	doom_all(wire, told || refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
 	if (told)
 		wire->events->disconnected(wire->events_ctx);
 	answer_doomed(wire);

@@ -79,28 +79,6 @@ struct lc_call;  /* one question asked of the ensemble */
  * long at most. */
 #define LC_CALL_TIMEOUT_US (2 * 1000 * 1000)
 
-/* So many that change something are under way at a time, in all and of one user but root, since
- * takers wait behind them. The others wait, and users take turns. */
-#define LC_CHANGES_MAX 16
-#define LC_USER_CHANGES_MAX 4
-
-/* A session's requests are answered in their order. So only few reads are under way at a time,
- * or takers would wait behind them. There is one request at a time for each thing, and all calls
- * that came before it was sent share its answer. There is one list (of a queue, of the locks below)
- * at a time in all; after it no list is sent for LC_LIST_REST_US for each of its names. Other
- * reads: at most LC_READS_MAX in all, and so many for root and for each other user. */
-#define LC_LIST_REST_US 3
-#define LC_READS_MAX 32
-#define LC_ROOT_READS_MAX 24
-#define LC_USER_READS_MAX 16
-/* A program that gets its answer may ask again at once. So at most LC_TOLD_MAX answers are given in
- * a turn, and then none for LC_TOLD_REST_US. */
-#define LC_TOLD_MAX 16
-#define LC_TOLD_REST_US 1000
-
-/* A reason is sent on in the background. So many are under way at a time; users take turns. */
-#define LC_DATA_WRITES_MAX 8
-
 #define LC_FOREVER INT64_MAX
 
 /* The attributes in a lock's data. */

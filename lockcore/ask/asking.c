@@ -20,6 +20,7 @@
 #include "ask/asking.h"
 
 #include "lock/batch.h"
+#include "pure/limits.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -259,9 +260,9 @@ void asking_finish(struct lc *lc)
 void asking_send(struct lc *lc)
 {
 	static const struct gate_limits shares = {
-		.all = LC_READS_MAX,
-		.of_root = LC_ROOT_READS_MAX,
-		.of_user = LC_USER_READS_MAX,
+		.all = READS_MAX,
+		.of_root = ROOT_READS_MAX,
+		.of_user = USER_READS_MAX,
 	};
 	struct gate_item *turn;
 
@@ -353,8 +354,7 @@ static void subject_answered(void *ctx, const struct ensemble_answer *answer)
 	subject->outstanding--;
 	lc->reads->stalled = false;
 	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
-		lc->reads->rest_until_us =
-			lc_now(lc) + (int64_t)answer->name_count * LC_LIST_REST_US;
+		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LIST_REST_US;
 	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
 		lost(subject);
 	else if (!subject->asked)
@@ -373,8 +373,8 @@ void asking_tell(struct lc *lc)
 
 	if (!due->lines || lc_now(lc) < lc->reads->tell_from_us)
 		return;
-	lc->reads->tell_from_us = lc_now(lc) + LC_TOLD_REST_US;
-	for (int i = 0; i < LC_TOLD_MAX && (told = gate_next(due, &gate_one)); i++) {
+	lc->reads->tell_from_us = lc_now(lc) + TOLD_REST_US;
+	for (int i = 0; i < TOLD_MAX && (told = gate_next(due, &gate_one)); i++) {
 		struct reader *reader = OF(told, struct reader, told);
 		struct reading *reading = reader->reading;
 

@@ -12,6 +12,8 @@
  */
 #include "ask/call.h"
 
+#include "pure/limits.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -103,7 +105,7 @@ static void call_timed_out(void *ctx)
 	}
 	/* The call has its answer; its caller gets it in a moment. */
 	if (error == 0 && call->reader.state == READER_DUE) {
-		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * LC_TOLD_REST_US);
+		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * TOLD_REST_US);
 		return;
 	}
 	/* The ensemble answers, but too many of the same user have asked. */
@@ -176,9 +178,9 @@ static void start(struct lc_call *call)
 static void ask_changes(struct lc *lc)
 {
 	static const struct gate_limits limits = {
-		.all = LC_CHANGES_MAX,
-		.of_root = LC_CHANGES_MAX,
-		.of_user = LC_USER_CHANGES_MAX,
+		.all = CHANGES_MAX,
+		.of_root = CHANGES_MAX,
+		.of_user = USER_CHANGES_MAX,
 	};
 	struct gate_item *turn;
 

@@ -9,6 +9,7 @@
  */
 #include "lock/entry.h"
 
+#include "pure/limits.h"
 #include "pure/record.h"
 
 #include <assert.h>
@@ -631,9 +632,9 @@ static void write_in_turn(struct entry *entry)
 static void write_next(struct entries *entries)
 {
 	static const struct gate_limits limits = {
-		.all = LC_DATA_WRITES_MAX,
-		.of_root = LC_DATA_WRITES_MAX,
-		.of_user = LC_DATA_WRITES_MAX,
+		.all = DATA_WRITES_MAX,
+		.of_root = DATA_WRITES_MAX,
+		.of_user = DATA_WRITES_MAX,
 	};
 	struct gate_item *turn;
 

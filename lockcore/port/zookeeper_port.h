@@ -75,8 +75,7 @@ struct zookeeper {
 	watcher_fn watcher; /* the one for all */
 	const struct ensemble_events *events;
 	void *ctx;
-	struct zookeeper_request *requests; /* in the order of submission */
-	struct zookeeper_request *rejected;
+	struct zookeeper_request *requests, *rejected; /* in the order of submission */
 	struct later *later;
 	struct later disconnected;    /* one at a time: connected() comes in between */
 	bool in_process, in_callback; /* answers are given in the first, never in the second */

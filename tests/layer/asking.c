@@ -3,6 +3,7 @@
  * Readers: one request answers all readers of the same thing, users take turns, and no more
  * requests are under way than the limits say.
  */
+#include "pure/limits.h"
 #include "rig.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ static void expect_answered(struct rig *rig, const char *text)
 	rig_forget(rig);
 	asking_tell(&rig->lc);
 	rig_expect_told(rig, text);
-	rig->now_us += LC_TOLD_REST_US;
+	rig->now_us += TOLD_REST_US;
 }
 
 static void answer_names(struct rig *rig, const char *const *names, int count)
@@ -310,7 +311,7 @@ static void one_list_at_a_time(void **state)
 	rig_answer_data(rig, 0, "x"); /* this is no list: the rest stays as it was */
 	expect_asked(rig, "");
 	assert_true(rig->reads.rest.armed); /* it wakes the loop at the end of the rest */
-	rig_run(rig, 2 * LC_LIST_REST_US - 1);
+	rig_run(rig, 2 * LIST_REST_US - 1);
 	expect_asked(rig, "");
 	rig_run(rig, 1);
 	assert_false(rig->reads.rest.armed);
@@ -334,7 +335,7 @@ static void each_user_has_a_share(void **state)
 	asking_send(&rig->lc);
 	for (const char *text = rig->sent; (text = strstr(text, "get ")); text++)
 		sent++;
-	assert_int_equal(sent, LC_USER_READS_MAX + 1);
+	assert_int_equal(sent, USER_READS_MAX + 1);
 	/* The turn of user 6 came second. */
 	assert_memory_equal(rig->sent, "get /locks/0, get /locks/six, get /locks/1, ", 43);
 	rig_forget(rig);
@@ -358,9 +359,9 @@ static void only_so_many_in_all(void **state)
 	asking_send(&rig->lc);
 	for (const char *text = rig->sent; (text = strstr(text, "get ")); text++)
 		sent++;
-	assert_int_equal(sent, LC_READS_MAX);
+	assert_int_equal(sent, READS_MAX);
 	rig_forget(rig);
-	for (int i = 0; i < LC_READS_MAX; i++)
+	for (int i = 0; i < READS_MAX; i++)
 		rig_answer_data(rig, 0, "x");
 	for (int i = 30; i < 70; i++)
 		reader_cancel(&all[i].reader);
@@ -380,7 +381,7 @@ static void only_so_many_in_all(void **state)
 	sent = 0;
 	for (const char *text = rig->sent; (text = strstr(text, "get ")); text++)
 		sent++;
-	assert_int_equal(sent, LC_ROOT_READS_MAX);
+	assert_int_equal(sent, ROOT_READS_MAX);
 }
 
 /* Readers may ask again at once, so only some are told in a turn, and then none for a while. */
@@ -389,7 +390,7 @@ static void told_some_at_a_time(void **state)
 	struct rig *rig = *state;
 
 	assert_int_equal(asking_wait(&rig->lc), INT64_MAX);
-	for (int i = 0; i < LC_TOLD_MAX + 2; i++)
+	for (int i = 0; i < TOLD_MAX + 2; i++)
 		ask(rig, i, "/locks/a");
 	expect_asked(rig, "get /locks/a");
 	rig_answer_data(rig, 0, "x");
@@ -400,8 +401,8 @@ static void told_some_at_a_time(void **state)
 	assert_non_null(strstr(rig->told, "15: 'x'"));
 	assert_null(strstr(rig->told, "16: 'x'"));
 	rig_forget(rig);
-	assert_int_equal(asking_wait(&rig->lc), LC_TOLD_REST_US);
-	rig->now_us += LC_TOLD_REST_US - 1;
+	assert_int_equal(asking_wait(&rig->lc), TOLD_REST_US);
+	rig->now_us += TOLD_REST_US - 1;
 	asking_tell(&rig->lc);
 	rig_expect_told(rig, "");
 	rig->now_us += 1;

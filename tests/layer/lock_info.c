@@ -2,6 +2,7 @@
  *
  * Information on a lock: its attributes, its value, its queue.
  */
+#include "pure/limits.h"
 #include "ask/lock_info.h"
 
 #include "takers.h"
@@ -14,7 +15,7 @@
 /* Answers are told a moment later, not from inside the ensemble's answer. */
 static void tell(struct rig *rig)
 {
-	rig->now_us += LC_TOLD_REST_US;
+	rig->now_us += TOLD_REST_US;
 	asking_tell(&rig->lc);
 	asking_send(&rig->lc);
 }

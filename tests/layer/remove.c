@@ -2,6 +2,7 @@
  *
  * Removing a lock: which users may, by which data, and the errors when it cannot be deleted.
  */
+#include "pure/limits.h"
 #include "rig.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static void answer_names(struct rig *rig, const char *const *names, int count)
 	rig_answer(rig,
 	           &(struct ensemble_answer){.stat = &stat, .names = names, .name_count = count});
 	asking_tell(&rig->lc);
-	rig->now_us += LC_TOLD_REST_US;
+	rig->now_us += TOLD_REST_US;
 }
 
 /* The delete names the version of the data that told the owner. */

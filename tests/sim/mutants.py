@@ -1176,15 +1176,15 @@ mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
        '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
        sim())
 mutant(37, 'no_share_of_questions', 'asking.c',
-       '.of_user = LC_USER_READS_MAX,',
-       '.of_user = LC_READS_MAX,',
+       '.of_user = USER_READS_MAX,',
+       '.of_user = READS_MAX,',
        ASKING)
 mutant(37, 'users_take_no_turns', 'gate.c',
        'if (user->waiting) {',
        'if (0) {',
        ASKING)
 mutant(37, 'no_limit_of_reasons', 'entry.c',
-       '\t\t.all = LC_DATA_WRITES_MAX,',
+       '\t\t.all = DATA_WRITES_MAX,',
        '\t\t.all = 1000,',
        REASONS)
 mutant(37, 'reasons_take_no_turns', 'gate.c',
@@ -1196,11 +1196,11 @@ mutant(37, 'changes_take_no_turns', 'gate.c',
        'if (0) {',
        CHANGE)
 mutant(37, 'no_share_of_changes', 'call.c',
-       '.of_user = LC_USER_CHANGES_MAX,',
-       '.of_user = LC_CHANGES_MAX,',
+       '.of_user = USER_CHANGES_MAX,',
+       '.of_user = CHANGES_MAX,',
        CHANGE)
 mutant(37, 'no_limit_of_changes', 'call.c',
-       '\t\t.all = LC_CHANGES_MAX,',
+       '\t\t.all = CHANGES_MAX,',
        '\t\t.all = 1000,',
        CHANGE)
 mutant(37, 'changes_begin_while_they_settle', 'call.c',

@@ -2,6 +2,7 @@
  *
  * Many questions at a time: equal questions are sent once for all, and users take turns.
  */
+#include "pure/limits.h"
 #include "unit_calls.h"
 
 #include <errno.h>
@@ -156,7 +157,7 @@ static void shares(void **state)
 	before = requests(host);
 	ask_for_many(host, stage_ask_stat, many);
 	run(stage, 100); /* no answer yet */
-	assert_int_equal(requests(host) - before, LC_USER_READS_MAX);
+	assert_int_equal(requests(host) - before, USER_READS_MAX);
 	one = stage_ask_stat(host, "build", 8);
 	run(stage, 10 * MS);
 	assert_int_equal(one->result, 0);
@@ -227,7 +228,7 @@ static void rest_after_a_list(void **state)
 	assert_count(list, LONG);
 	before = requests(host);
 	list = stage_ask_list(host, "build", 0);
-	run(stage, LONG * LC_LIST_REST_US - MS);
+	run(stage, LONG * LIST_REST_US - MS);
 	assert_int_equal(requests(host) - before, 0);
 	run(stage, 20 * MS);
 	assert_count(list, LONG);

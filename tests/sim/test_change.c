@@ -3,6 +3,7 @@
  * Changes of a lock's data, the right to make them, and how many locks there may be below a lock:
  * two engines on an ensemble in memory, with answers lost at every moment.
  */
+#include "pure/limits.h"
 #include "unit_calls.h"
 
 #include <errno.h>
@@ -474,7 +475,7 @@ static unsigned long sent_since(struct stage *stage, unsigned long before)
 /* Each user has a share, there is a limit for all, and users take turns. */
 static void changes_take_turns(void **state)
 {
-	enum { USERS = LC_CHANGES_MAX / LC_USER_CHANGES_MAX + 1, EACH = 30 };
+	enum { USERS = CHANGES_MAX / USER_CHANGES_MAX + 1, EACH = 30 };
 	struct stage *stage = begin_build(2);
 	struct host *host = &stage->hosts[0];
 	struct question *of[USERS][EACH];
@@ -486,9 +487,9 @@ static void changes_take_turns(void **state)
 			of[user][i] =
 				ask_change(host, "build", CHANGE(.by = user + 11, .slots = 2));
 		if (user == 0)
-			assert_int_equal(sent_since(stage, before), LC_USER_CHANGES_MAX);
+			assert_int_equal(sent_since(stage, before), USER_CHANGES_MAX);
 	}
-	assert_int_equal(sent_since(stage, before), LC_CHANGES_MAX);
+	assert_int_equal(sent_since(stage, before), CHANGES_MAX);
 	while (of[USERS - 1][0]->result == NONE)
 		run(stage, MS / 10);
 	assert_int_equal(of[0][EACH / 2]->result, NONE);

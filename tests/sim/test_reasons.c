@@ -2,6 +2,7 @@
  *
  * The data that a taker writes into its entry: since when it holds, and why.
  */
+#include "pure/limits.h"
 #include "unit_calls.h"
 
 #include <stdio.h>
@@ -62,7 +63,7 @@ static void since_when_it_holds(void **state)
 	finish(stage);
 }
 
-#define MANY (3 * LC_DATA_WRITES_MAX)
+#define MANY (3 * DATA_WRITES_MAX)
 
 static void take_shared(struct taker *taker, struct host *host, uid_t uid)
 {
@@ -94,7 +95,7 @@ static void reasons_take_turns(void **state)
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(lc_set_reason(many[i].lc, "why", 3), 0);
 	assert_int_equal(lc_set_reason(one.lc, "why", 3), 0);
-	assert_int_equal(requests(host) - before, LC_DATA_WRITES_MAX);
+	assert_int_equal(requests(host) - before, DATA_WRITES_MAX);
 	stage_leave(&many[MANY - 1]); /* its reason waits for its turn */
 	while (entry_version(stage, &one, &since) == 1)
 		run(stage, MS / 10);

@@ -19,6 +19,8 @@
  */
 #include "ask/poke.h"
 
+#include "lock/entry_data.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

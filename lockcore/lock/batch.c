@@ -27,6 +27,7 @@
  */
 #include "lock/batch.h"
 
+#include "lock/entry_data.h"
 #include "pure/record.h"
 
 #include <assert.h>

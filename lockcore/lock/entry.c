@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * entry.c - see entry.h.
- *
- * An entry's data says who took it, why, and since when it is held. An evictor adds a mark, a line
- * of the data, by compare-and-set. So the data is written here only with the version that was read
- * last, or an unread mark could be overwritten; and each read of the data looks for a mark. For a
- * holder and the first waiter the watch reports a mark; for the others there is a poke (poke.c).
  */
-#include "lock/entry.h"
-
-#include "pure/limits.h"
-#include "pure/record.h"
+#include "lock/entry_data.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,11 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct entry_events *events_of(const struct entry *entry)
-{
-	return entry->lock->lc->entries->events;
-}
 
 static struct entry *entry_of_link(struct table_link *link)
 {
@@ -32,11 +19,6 @@ static struct entry *entry_of_link(struct table_link *link)
 struct entry *entry_find(const struct lc *lc, uint64_t id)
 {
 	return entry_of_link(table_find(&lc->entries->by_id, id));
-}
-
-struct entry *entry_next(const struct lc *lc, const struct entry *entry)
-{
-	return entry_of_link(table_next(&lc->entries->by_id, entry ? &entry->id : NULL));
 }
 
 /* It has its id. 0 or -ENOMEM. */
@@ -75,28 +57,11 @@ int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 	return 0;
 }
 
-/* Of an entry whose data is written, or waits for that. */
-struct data_turn {
-	struct gate_item item;
-	struct entry *entry;
-	int64_t sent_us; /* the write */
-};
-
-static void end_turn(struct entry *entry)
-{
-	if (!entry->data.turn)
-		return;
-	gate_leave(&entry->lock->lc->entries->writers, &entry->data.turn->item);
-	free(entry->data.turn);
-	entry->data.turn = NULL;
-}
-
 void entry_finish(struct entry *entry)
 {
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
-	end_turn(entry);
+	entry_data_finish(entry);
 	table_remove(&entry->lock->lc->entries->by_id, &entry->id);
-	free(entry->data.reason);
 }
 
 void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is)
@@ -113,11 +78,6 @@ void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is
 bool entry_is_queued(const struct entry *entry)
 {
 	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
-}
-
-bool entry_is_seen(const struct entry *entry)
-{
-	return watch_is_good(entry->lock->lc, &entry->watch);
 }
 
 struct entry *entry_named(struct lock *lock, const struct entry_name *name)
@@ -140,11 +100,6 @@ struct entry *entry_of_node(struct lock *lock, const char *znode, const struct e
 	struct entry *entry = entry_named(lock, name);
 
 	return entry && is_node_of(entry, znode) ? entry : NULL;
-}
-
-char *entry_path(const struct entry *entry)
-{
-	return path_join(entry->lock->path, entry->name);
 }
 
 /* ---- its state ---- */
@@ -177,7 +132,7 @@ static void set_entry_state(struct entry *entry, enum entry_state state)
 
 void entry_set_absent(struct entry *entry)
 {
-	events_of(entry)->absent(entry);
+	entry_events(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
 	entry->place.adjacent = entry->place.first = entry->gone = entry->look_failed = false;
 	entry_set_ahead(entry, NULL, AHEAD_LATER);
@@ -206,7 +161,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	entry->czxid = stat ? stat->czxid : 0;
 	entry->version = stat ? stat->version : 0;
 	set_entry_state(entry, ENTRY_PRESENT);
-	events_of(entry)->present(entry, made);
+	entry_events(entry)->present(entry, made);
 }
 
 void entry_begin(struct entry *entry)
@@ -225,7 +180,7 @@ static void not_made(struct entry *entry, const struct ensemble_answer *answer)
 		lc_report(lc, LC_WARNING, "%s: the ensemble refuses entries: %s", entry->lock->path,
 		          lc_why_refused(answer));
 	entry_set_absent(entry);
-	events_of(entry)->not_made(entry, answer->result);
+	entry_events(entry)->not_made(entry, answer->result);
 }
 
 void entry_created(struct entry *entry, const struct ensemble_answer *answer)
@@ -245,7 +200,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	} else {
 		not_made(entry, answer);
 	}
-	events_of(entry)->changed(entry);
+	entry_events(entry)->changed(entry);
 }
 
 void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
@@ -266,11 +221,11 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
 		lc_report(entry->lock->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
 		          entry->lock->path, entry->name);
-		events_of(entry)->later(entry);
+		entry_events(entry)->later(entry);
 	}
 	if (entry->state == ENTRY_ABSENT && entry->lock->front.obstacle == OBSTACLE_LEAVER)
 		lock_want_list(entry->lock);
-	events_of(entry)->changed(entry);
+	entry_events(entry)->changed(entry);
 }
 
 void entry_unsent(struct entry *entry)
@@ -281,7 +236,7 @@ void entry_unsent(struct entry *entry)
 		entry_set_absent(entry);
 	else
 		set_entry_state(entry, ENTRY_PRESENT);
-	events_of(entry)->changed(entry);
+	entry_events(entry)->changed(entry);
 }
 
 /* ---- a create of unknown outcome ---- */
@@ -323,7 +278,7 @@ static void claim_answered(void *ctx, const struct ensemble_answer *answer)
 		lock_want_list(entry->lock);
 	if (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)
 		entry_not_found(entry);
-	events_of(entry)->changed(entry);
+	entry_events(entry)->changed(entry);
 }
 
 static struct entry_claim *make_claim(struct entry *entry, const char *znode)
@@ -379,282 +334,4 @@ void entry_not_found(struct entry *entry)
 {
 	assert(entry->state == ENTRY_UNKNOWN && entry->data.held_since_ms < 0);
 	entry_set_absent(entry);
-}
-
-/* ---- what stands in it ---- */
-
-size_t entry_format(const struct entry *entry, char *ret_data)
-{
-	return record_format_entry(
-		ret_data, &(struct record_entry){
-				  .host = entry->lock->lc->host,
-				  .pid = entry->data.pid,
-				  .uid = entry->data.uid,
-				  .command = entry->data.command,
-				  .reason = entry->data.reason,
-				  .timeout_ms = entry->lock->lc->session->granted_us / 1000,
-				  .held_since_ms = entry->data.held_since_ms,
-			  });
-}
-
-static bool is_same_node(const struct entry *entry, const struct ensemble_stat *stat)
-{
-	return stat->ephemeral_owner == entry->lock->lc->session->id &&
-	       (entry->czxid == 0 || entry->czxid == stat->czxid);
-}
-
-bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
-{
-	char by[RECORD_BY_MAX + 1];
-
-	if (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {
-		events_of(entry)->gone(entry);
-		return false;
-	}
-	entry->version = answer->stat->version;
-	entry->czxid = answer->stat->czxid;
-	entry_touch(entry);
-	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
-		events_of(entry)->marked(entry, by);
-	return true;
-}
-
-static void note_failed_look(struct entry *entry)
-{
-	entry->look_failed = entry->lock->lc->entries->look_failed = true;
-}
-
-static void look_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct entry *entry = ctx;
-	struct entries *entries = entry->lock->lc->entries;
-	bool last = entries->awaited == 1; /* they are answered in order */
-
-	entry->pending--;
-	entries->looks--;
-	if (entries->awaited > 0)
-		entries->awaited--;
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	if (answer->result == ENSEMBLE_OK)
-		entry_read(entry, answer);
-	else if (answer->result != ENSEMBLE_NONODE)
-		note_failed_look(entry);
-	else if (entry->wanted)
-		lock_want_list(entry->lock);
-	if (last && answer->result != ENSEMBLE_UNKNOWN)
-		session_marks_read(entry->lock->lc);
-	events_of(entry)->changed(entry);
-}
-
-void entry_check_mark(struct entry *entry)
-{
-	char *path;
-
-	entry->look_failed = false;
-	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_seen(entry))
-		return;
-	path = entry_path(entry);
-	if (!path) {
-		note_failed_look(entry);
-		return;
-	}
-	entry->pending++;
-	entry->lock->lc->entries->looks++;
-	lc_submit(entry->lock->lc, ensemble_get(path), look_answered, entry);
-	free(path);
-}
-
-void entries_check_marks(struct lc *lc)
-{
-	struct entry *entry, *next;
-
-	lc->entries->look_failed = false;
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		entry_check_mark(entry);
-}
-
-void entries_await_marks(struct lc *lc)
-{
-	if (lc->entries->awaited > 0)
-		return; /* those before are enough */
-	lc->entries->awaited = lc->entries->looks;
-	if (lc->entries->awaited == 0)
-		session_marks_read(lc);
-}
-
-void entries_check_marks_again(struct lc *lc)
-{
-	struct entry *entry, *next;
-
-	if (!lc->entries->look_failed)
-		return;
-	lc->entries->look_failed = false;
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (entry->look_failed)
-			entry_check_mark(entry);
-}
-
-static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct entry *entry = ctx;
-	bool good;
-
-	entry->pending--;
-	good = answer->result == ENSEMBLE_OK && entry_read(entry, answer);
-	watch_answered(entry->lock->lc, &entry->watch, good);
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	if (good) {
-		if (entry->lock->handoff.held_back) /* asked behind the write that was refused */
-			events_of(entry)->seen(entry);
-		entry_write(entry);
-	} else if (answer->result == ENSEMBLE_OK) {
-		/* It is gone; a listing says so to all. */
-	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
-		events_of(entry)->later(entry);
-	} else if (answer->result == ENSEMBLE_NONODE && entry->wanted &&
-	           entry->state == ENTRY_PRESENT) {
-		events_of(entry)->gone(entry); /* though another node may have its name by now */
-	} else if (entry->wanted) {
-		lock_want_list(entry->lock);
-	}
-	events_of(entry)->changed(entry);
-}
-
-void entry_watch(struct entry *entry)
-{
-	char *path;
-
-	if (!session_is_ready(entry->lock->lc) || entry->state != ENTRY_PRESENT ||
-	    entry_is_seen(entry) || watch_is_pending(&entry->watch))
-		return;
-	path = entry_path(entry);
-	if (!path) {
-		events_of(entry)->later(entry);
-		return;
-	}
-	entry->pending++;
-	watch_ask(entry->lock->lc, &entry->watch, path, watch_was_answered, entry);
-	free(path);
-}
-
-/* ---- since when it is held, and why ---- */
-
-static void write_next(struct entries *entries);
-
-static void entry_written(void *ctx, const struct ensemble_answer *answer)
-{
-	struct entry *entry = ctx;
-	int64_t sent_us = entry->data.turn->sent_us;
-
-	entry->pending--;
-	entry->data.pending = false;
-	entry_touch(entry);
-	end_turn(entry);
-	write_next(entry->lock->lc->entries);
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		session_wrote(entry->lock->lc, sent_us);
-		entry->version = answer->stat->version;
-		break;
-	case ENSEMBLE_UNKNOWN:
-		entry->data.dirty = true;
-		break;
-	case ENSEMBLE_BADVERSION:
-		/* Somebody has written to it: read that first. */
-		entry->data.dirty = true;
-		watch_fired(&entry->watch);
-		entry_watch(entry);
-		break;
-	case ENSEMBLE_NONODE:
-		lock_want_list(entry->lock);
-		break;
-	case ENSEMBLE_GONE:
-		return;
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		break;
-	}
-	if (!watch_is_pending(&entry->watch))
-		entry_write(entry);
-	events_of(entry)->changed(entry);
-}
-
-static bool may_be_written(const struct entry *entry)
-{
-	return entry->data.dirty && !entry->data.pending && entry->data.held_since_ms >= 0 &&
-	       entry->state == ENTRY_PRESENT && session_is_ready(entry->lock->lc);
-}
-
-/* False: no memory. */
-static bool wait_to_write(struct entry *entry)
-{
-	struct gate *gate = &entry->lock->lc->entries->writers;
-	struct data_turn *turn = calloc(1, sizeof(*turn));
-
-	if (!turn || !gate_join(gate, entry->data.uid, &turn->item)) {
-		free(turn);
-		return false;
-	}
-	turn->entry = entry;
-	entry->data.turn = turn;
-	gate_wait(gate, &turn->item);
-	return true;
-}
-
-static void write_in_turn(struct entry *entry)
-{
-	char data[RECORD_ENTRY_MAX], *path = may_be_written(entry) ? entry_path(entry) : NULL;
-
-	if (!path) {
-		end_turn(entry);
-		if (may_be_written(entry))
-			events_of(entry)->later(entry);
-		return;
-	}
-	entry->data.dirty = false;
-	entry->data.told_since = true;
-	entry->data.pending = true;
-	entry_touch(entry);
-	entry->data.turn->sent_us = lc_now(entry->lock->lc);
-	entry->pending++;
-	lc_submit(entry->lock->lc,
-	          ensemble_set(path, data, entry_format(entry, data), entry->version),
-	          entry_written, entry);
-	free(path);
-}
-
-static void write_next(struct entries *entries)
-{
-	static const struct gate_limits limits = {
-		.all = DATA_WRITES_MAX,
-		.of_root = DATA_WRITES_MAX,
-		.of_user = DATA_WRITES_MAX,
-	};
-	struct gate_item *turn;
-
-	while ((turn = gate_next(&entries->writers, &limits)))
-		write_in_turn(((struct data_turn *)turn)->entry);
-}
-
-void entry_write(struct entry *entry)
-{
-	if (!may_be_written(entry))
-		return;
-	if (entry->data.turn || wait_to_write(entry))
-		write_next(entry->lock->lc->entries);
-	else
-		events_of(entry)->later(entry);
-}
-
-void entry_write_since(struct entry *entry)
-{
-	entry->data.dirty |= entry->data.held_since_ms >= 0 && !entry->data.told_since;
-	entry_touch(entry);
-	entry_write(entry);
 }

@@ -131,7 +131,11 @@ struct entry {
 struct entry *entry_find(const struct lc *lc, uint64_t id);
 /* All entries, in an order that means nothing. One is not to be freed before the next was asked
  * for. NULL: the first; there are no more. */
-struct entry *entry_next(const struct lc *lc, const struct entry *entry);
+static inline struct entry *entry_next(const struct lc *lc, const struct entry *entry)
+{
+	return (struct entry *)table_next(&lc->entries->by_id, entry ? &entry->id : NULL);
+}
+
 #define ENTRIES_FOREACH_SAFE(lc, entry, next)                                                   \
 	for ((entry) = entry_next(lc, NULL); (entry) && ((next) = entry_next(lc, entry), true); \
 	     (entry) = (next))
@@ -142,6 +146,11 @@ void entry_finish(struct entry *entry);
 
 /* One that was read from its record, with its id, name, number and state. */
 int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock);
+
+static inline const struct entry_events *entry_events(const struct entry *entry)
+{
+	return entry->lock->lc->entries->events;
+}
 
 /* Something of it has changed that is saved. */
 static inline void entry_touch(struct entry *entry)
@@ -154,13 +163,21 @@ bool entry_is_queued(const struct entry *entry);
 /* The entry known to be `ahead` of it; NULL: none. */
 void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is);
 /* Its watch is good: it was there on this connection. */
-bool entry_is_seen(const struct entry *entry);
+static inline bool entry_is_seen(const struct entry *entry)
+{
+	return watch_is_good(entry->lock->lc, &entry->watch);
+}
+
 /* The entry with the UUID of a node of the lock: the node is this entry, or a copy that another
  * client has made. NULL: none. */
 struct entry *entry_named(struct lock *lock, const struct entry_name *name);
 /* The entry that a node of the lock is, by its full name. NULL: none. */
 struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
-char *entry_path(const struct entry *entry); /* malloced */
+/* malloced */
+static inline char *entry_path(const struct entry *entry)
+{
+	return path_join(entry->lock->path, entry->name);
+}
 
 /* ---- making and deleting: batch.c sends ---- */
 
@@ -179,26 +196,5 @@ bool entry_may_be(const struct entry *entry, const char *znode);
 /* Listing number `number` shows such a node; or shows none. */
 void entry_found(struct entry *entry, const char *znode, uint64_t number);
 void entry_not_found(struct entry *entry);
-
-/* ---- its data ---- */
-
-size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_MAX */
-/* Takes over what the good answer of a get tells, a mark among it. False: the node is another
- * client's, made under the name of this one when this one was gone. */
-bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
-/* Watches it, unless its watch is good. */
-void entry_watch(struct entry *entry);
-/* Reads it, unless its watch is good: only these two show a mark. lc->entries tells whether such
- * reads are under way, and whether one has failed. */
-void entry_check_mark(struct entry *entry);
-void entries_check_marks(struct lc *lc);
-/* Those that could not be read. */
-void entries_check_marks_again(struct lc *lc);
-/* With those that are under way, all marks from before this connection are read. */
-void entries_await_marks(struct lc *lc);
-/* Writes what is dirty. */
-void entry_write(struct entry *entry);
-/* Writes since when it is held, unless this is written already. */
-void entry_write_since(struct entry *entry);
 
 #endif

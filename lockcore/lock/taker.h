@@ -21,6 +21,7 @@
 #define LOCKCORE_TAKER_H
 
 #include "lock/batch.h"
+#include "lock/entry_data.h"
 
 struct takers {
 	struct lc_taker *due;                       /* to be told, in this order */

@@ -25,7 +25,7 @@
 #define TOLD_MAX 16
 #define TOLD_REST_US 1000
 
-/* The data of entries is written in the background. So many writes are under way at a time; users take turns. */
+/* The data of entries is written in the background: so many writes at a time; users take turns. */
 #define DATA_WRITES_MAX 8
 
 #endif

@@ -695,7 +695,7 @@ mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
 
 mutant(17, 'adopted_without_asking', 'entry.c',
        '\tentry->lists.claimed = number;\n\tsend_claim(entry, znode);',
-       '\tentry->lists.claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tevents_of(entry)->changed(entry);',
+       '\tentry->lists.claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tentry_events(entry)->changed(entry);',
        sim('cuts'))
 # Other clients make entries with the engine's UUIDs.
 mutant(31, 'own_by_the_uuid', 'entry.c',
@@ -745,7 +745,7 @@ mutant(31, 'confirmed_by_its_name', 'change.c',
        '',
        OWN)
 mutant(31, 'not_there_when_it_was_read', 'entry.c',
-       '\t\tevents_of(entry)->gone(entry);   /* though another node may have its name by now */\n',
+       '\t\tentry_events(entry)->gone(entry);   /* though another node may have its name by now */\n',
        '\t\tlock_want_list(entry->lock);\n',
        OWN)
 mutant(31, 'another_of_its_number', 'order.c',
@@ -915,7 +915,7 @@ mutant(21, 'mark_given_up', 'evict.c',
        EVICTION)
 
 mutant(21, 'mark_not_read', 'entry.c',
-       '\t\tevents_of(entry)->marked(entry, by);\n',
+       '\t\tentry_events(entry)->marked(entry, by);\n',
        '\t\t;\n',
        sim())
 mutant(21, 'poke_not_seen', 'core.c',
@@ -1231,7 +1231,7 @@ mutant(27, 'delete_dropped_when_unknown', 'entry.c',
        'entry_set_absent(entry);',
        sim('cuts', 690))
 mutant(27, 'delete_dropped_when_refused', 'entry.c',
-       '\t\tevents_of(entry)->later(entry);\n\t}\n\tif (entry->state',
+       '\t\tentry_events(entry)->later(entry);\n\t}\n\tif (entry->state',
        '\t\tentry_set_absent(entry);\n\t}\n\tif (entry->state',
        sim('refusals', 1120))
 mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',

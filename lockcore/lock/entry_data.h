@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * entry_data.h - what stands in an entry, as it was read last, and is written: see entry_data.c.
+ */
+#ifndef LOCKCORE_ENTRY_DATA_H
+#define LOCKCORE_ENTRY_DATA_H
+
+#include "lock/entry.h"
+
+size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_MAX */
+/* Takes over what the good answer of a get tells, a mark among it. False: the node is another
+ * client's, made under the name of this one when this one was gone. */
+bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
+/* Watches it, unless its watch is good. */
+void entry_watch(struct entry *entry);
+/* Reads it, unless its watch is good: only these two show a mark. lc->entries tells whether such
+ * reads are under way, and whether one has failed. */
+void entry_check_mark(struct entry *entry);
+void entries_check_marks(struct lc *lc);
+/* Those that could not be read. */
+void entries_check_marks_again(struct lc *lc);
+/* With those that are under way, all marks from before this connection are read. */
+void entries_await_marks(struct lc *lc);
+/* Writes what is dirty. */
+void entry_write(struct entry *entry);
+/* Writes since when it is held, unless this is written already. */
+void entry_write_since(struct entry *entry);
+void entry_data_finish(struct entry *entry);
+
+#endif

@@ -296,9 +296,9 @@ struct lc_request {
 
 /* Called exactly once, unless lc_leave() comes first. 0: held. Errors:
  *   EAGAIN, EDEADLK       the ensemble has shown another entry in the way
- *   ETIMEDOUT             wait_us is over
+ *   ETIMEDOUT             wait_us is over, and somebody else has the lock
  *   ENOENT, ECANCELED     the lock, or the entry, was removed
- *   EHOSTUNREACH          wait_us is 0, and there was no answer in time
+ *   EHOSTUNREACH          wait_us is over, or it is 0, and there was no answer in time
  *   ESHUTDOWN             lc_drain(), lc_forfeit(), or unusable
  *   ENOLCK                a limit: of entries here, or a quota of the ensemble
  *   EACCES                the ensemble denies this mount the lock

@@ -32,14 +32,34 @@ static void recheck_taker(void *ctx)
 		handoff_watch_next(taker);
 }
 
+static int64_t probe_limit(const struct lc *lc)
+{
+	int64_t third = lc->config.session_timeout_us / 3;
+
+	return third < PROBE_US ? third : PROBE_US;
+}
+
+/* Only the ensemble can say that a lock is not free, or this mount, if it has it. */
+static bool is_unanswered(const struct lc_taker *taker)
+{
+	const struct lock *lock = taker->entry.lock;
+	bool ready = session_is_ready(lock->lc), queued = taker->entry.state == ENTRY_PRESENT;
+	int64_t since_us = ready ? taker->asked_us : lock->lc->session->away_us;
+
+	if (taker->immediate)
+		return true;
+	if (ready ? queued : lock->takers.holding > 0)
+		return false;
+	return (!ready && !queued) || lc_now(lock->lc) - since_us >= probe_limit(lock->lc);
+}
+
 static void limit_fired(void *ctx)
 {
 	struct lc_taker *taker = ctx;
 
 	entry_touch(&taker->entry);
 	if (taker->state == TAKER_WAITING)
-		/* Only the ensemble can say that a lock is not free. */
-		taker_fail(taker, taker->immediate ? -EHOSTUNREACH : -ETIMEDOUT);
+		taker_fail(taker, is_unanswered(taker) ? -EHOSTUNREACH : -ETIMEDOUT);
 	else if (taker->state == TAKER_HELD)
 		loss_by_limit(taker);
 	else if (taker->state == TAKER_LOST)
@@ -49,15 +69,6 @@ static void limit_fired(void *ctx)
 }
 
 /* ---- take ---- */
-
-static int64_t time_limit(struct lc *lc, const struct lc_request *request)
-{
-	int64_t third = lc->config.session_timeout_us / 3;
-
-	if (request->wait_us != 0)
-		return request->wait_us;
-	return third < PROBE_US ? third : PROBE_US;
-}
 
 /* False: no memory. */
 static bool copy_reason(struct entry *entry, const char *reason)
@@ -88,7 +99,7 @@ struct lc_taker *taker_blank(void)
 static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *request,
                                    struct lock *lock)
 {
-	int64_t limit = time_limit(lc, request), now = lc_now(lc);
+	int64_t limit = request->wait_us ? request->wait_us : probe_limit(lc), now = lc_now(lc);
 	struct lc_taker *taker = taker_blank();
 	struct entry *entry;
 

@@ -522,6 +522,11 @@ def was_gone(attempt, storms, removals, forgotten):
     return attempt.opened <= until or within(forgotten, last['c'], last['r'])
 
 
+def time_was_over(attempt):
+    limit = duration(attempt.door)
+    return limit is not None and attempt.answered - attempt.since >= limit
+
+
 def check_errors(result, attempts, faults, storms, removals, forgotten, cuts):
     for attempt in attempts:
         if attempt.answered is None:
@@ -532,7 +537,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten, cuts):
             code == errno.EINTR and attempt.signal or
             code == errno.EAGAIN and attempt.at_once or
             # The ensemble could not be asked in time.
-            code == errno.EHOSTUNREACH and attempt.at_once or
+            code == errno.EHOSTUNREACH and (attempt.at_once or time_was_over(attempt)) or
             code == errno.ECANCELED and (attempt.evicted or
                                          within(forgotten, attempt.opened, attempt.answered) or
                                          within(cuts, attempt.opened, attempt.answered)) or

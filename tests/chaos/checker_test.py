@@ -471,6 +471,7 @@ class Checker(unittest.TestCase):
         self.good(Story('a').refused(errno.EINTR, 0, 1, signal=True)
                   .refused(errno.EAGAIN, 2, 3, 'try').refused(errno.EAGAIN, 3, 4, 'try@least=9ms')
                   .refused(errno.ETIMEDOUT, 4, 104, 'lock@100ms,most=9ms')
+                  .refused(errno.EHOSTUNREACH, 4, 104, 'lock@100ms')
                   .refused(errno.ENOTCONN, 200, 201), faults=[('daemon-kill', 0, 150, 300)])
 
     def test_errors_not_promised(self):
@@ -478,6 +479,7 @@ class Checker(unittest.TestCase):
                            (errno.ENOLCK, 'try'), (errno.ESHUTDOWN, 'lock'), (errno.ETIMEDOUT, 'lock'), (errno.ENOTCONN, 'try'),
                            (errno.EHOSTUNREACH, 'lock'), (errno.ENOSYS, 'lock')):
             self.bad('errno', Story('a').refused(code, 0, 200, door))
+        self.bad('errno', Story('a').refused(errno.EHOSTUNREACH, 0, 99, 'lock@100ms'))
 
     def test_daemon_of_another_mount_was_killed(self):
         self.bad('errno', Story('a', 1).refused(errno.ENOTCONN, 200, 201),

@@ -187,7 +187,8 @@ static void time_is_up(void **state)
 		int64_t wait_us, after_us;
 		const char *told;
 	} rows[] = {
-		{3 * SECOND, 3 * SECOND, "2 taken ETIMEDOUT"},
+		{SECOND, SECOND, "2 taken ETIMEDOUT"},
+		{3 * SECOND, 3 * SECOND, "2 taken EHOSTUNREACH"}, /* its entry is not made */
 		{0, 2 * SECOND, "2 taken EHOSTUNREACH"},
 	};
 	struct rig *rig = *state;
@@ -203,6 +204,47 @@ static void time_is_up(void **state)
 		takers_turn(rig);
 		rig_expect_told(rig, rows[i].told);
 		takers_leave(rig, taker);
+	}
+}
+
+/* Then it is known that the lock is not free only where this mount has it. */
+static void time_is_up_in_an_outage(void **state)
+{
+	static const struct {
+		bool queued, here;
+		int64_t wait_us;
+		const char *told;
+	} rows[] = {
+		{true, true, 3 * SECOND, "2 taken ETIMEDOUT"},
+		{true, false, SECOND, "2 taken ETIMEDOUT"}, /* it was so a moment ago */
+		{true, false, 2 * SECOND, "2 taken EHOSTUNREACH"},
+		{false, true, 3 * SECOND, "2 taken ETIMEDOUT"},
+		{false, false, 100 * MS, "2 taken EHOSTUNREACH"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig = takers_begin();
+		struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
+		struct lc_taker *waiter = NULL;
+
+		if (rows[i].queued)
+			waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+		rig_disconnect(rig);
+		if (!rows[i].here)
+			takers_leave(rig, holder);
+		if (!waiter)
+			waiter = takers_take(rig, 2, LC_EXCLUSIVE, rows[i].wait_us);
+		else
+			timer_set(&rig->lc.timers, &waiter->limit, rig->now_us + rows[i].wait_us);
+		rig_forget(rig);
+		rig_run(rig, rows[i].wait_us - 1);
+		takers_turn(rig);
+		rig_expect_told(rig, "");
+		rig_run(rig, 1);
+		takers_turn(rig);
+		rig_expect_told(rig, rows[i].told);
+		takers_end(rig);
 	}
 }
 
@@ -452,6 +494,7 @@ int main(void)
 		TAKERS_TEST(known_to_be_held),
 		TAKERS_TEST(meant_another_lock),
 		TAKERS_TEST(time_is_up),
+		cmocka_unit_test(time_is_up_in_an_outage),
 		TAKERS_TEST(patience_of_a_short_session),
 		TAKERS_TEST(long_hold),
 		TAKERS_TEST(long_hold_with_one_behind),

@@ -19,7 +19,7 @@ static bool had_trouble(const struct taker *taker)
 }
 
 /* Refusals that do not depend on the other entries of the queue. */
-static void judge_refused(struct taker *taker, int err)
+static void judge_refused(struct taker *taker, int err, int64_t waited_us)
 {
 	struct sim *sim = taker->sim;
 	struct lc_status status;
@@ -35,7 +35,7 @@ static void judge_refused(struct taker *taker, int err)
 		         mount_trouble(taker->mount) >= taker->took_us - LAG_US;
 		break;
 	case -EHOSTUNREACH:
-		wanted = taker->wait_us == 0 && had_trouble(taker);
+		wanted = waited_us >= taker->wait_us && had_trouble(taker);
 		break;
 	case -ENOLCK: /* also when a copy has the very name that its entry was to get */
 		wanted = (sim->plan.weight[FAULT_REFUSE] && had_trouble(taker)) ||
@@ -90,7 +90,7 @@ void judge_failed(struct taker *taker, int err)
 			sim_violation(sim, "f: ECANCELED for taker %d that nobody evicted",
 			              taker->pid);
 	} else {
-		judge_refused(taker, err);
+		judge_refused(taker, err, waited_us);
 	}
 }
 

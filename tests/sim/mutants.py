@@ -61,6 +61,7 @@ REASONS = unit('tests/sim/test_reasons.c')
 ASKING = unit('tests/sim/test_asking.c')
 EVICTION = unit('tests/sim/test_eviction.c')
 TAKERS = unit('tests/sim/test_takers.c')
+TAKE = unit('tests/layer/take.c')
 OWN = unit('tests/sim/test_own.c')
 WATCHING = unit('tests/sim/test_watching.c')
 HOLD_END = unit('tests/sim/test_hold_end.c')
@@ -618,14 +619,30 @@ mutant(14, 'try_waits', 'judge.c',
        'if (0)',
        sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',
-       '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;',
-       '\tif (request->wait_us != 0)\n\t\treturn request->wait_us;\n\treturn LC_FOREVER;',
+       'request->wait_us ? request->wait_us : probe_limit(lc)',
+       'request->wait_us ? request->wait_us : LC_FOREVER',
        sim('servers', 180))
 
 mutant(14, 'try_without_an_answer_is_busy', 'taker.c',
-       'taker->immediate ? -EHOSTUNREACH',
-       'taker->immediate ? -EAGAIN',
+       'is_unanswered(taker) ? -EHOSTUNREACH',
+       'is_unanswered(taker) ? -EAGAIN',
        TAKERS)
+mutant(14, 'outages_called_a_limit', 'take.c',
+       'if (ready ? queued : lock->takers.holding > 0)',
+       'if (ready ? queued : true)',
+       TAKE)
+mutant(14, 'own_holders_called_an_outage', 'take.c',
+       'if (ready ? queued : lock->takers.holding > 0)',
+       'if (ready && queued)',
+       TAKE)
+mutant(14, 'silence_called_a_limit', 'take.c',
+       'return (!ready && !queued) ||',
+       'return !ready &&',
+       TAKE)
+mutant(14, 'moments_called_an_outage', 'take.c',
+       'since_us >= probe_limit(lock->lc);',
+       'since_us >= 0;',
+       TAKE)
 mutant(14, 'leaving_called_a_limit', 'take.c',
        'taker_fail(taker_of(entry), -ESHUTDOWN);',
        'taker_fail(taker_of(entry), -ENOLCK);',

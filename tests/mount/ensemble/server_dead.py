@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""While no server answers, nothing hangs: `try` gets EHOSTUNREACH, other calls are answered from
-memory or get EHOSTUNREACH, too, and the status can be read at once. `lock` waits and gets the
-lock when the server is back."""
+"""While no server answers, nothing hangs: `try` gets EHOSTUNREACH, and so does `lock@TIME` in the end;
+other calls are answered from memory or get EHOSTUNREACH, too, and the status can be read at once.
+`lock` waits and gets the lock when the server is back."""
 
 import errno
 import fcntl
@@ -34,6 +34,7 @@ def test(case):
         until(lambda: mount.status()['state'] != 'ready', 'the status knows')
         bounded(1, [0], mount.status)
         bounded(3, [unreachable], os.open, mount.path('build', 'try'), os.O_RDWR)
+        bounded(3, [unreachable], os.open, mount.path('build', 'lock@300ms'), os.O_RDWR)
         with open(mount.path('build', 'flock'), 'rb') as file:
             bounded(3, [unreachable], fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         bounded(3, [0], os.stat, mount.path('build', 'lock'))

@@ -107,13 +107,9 @@ void answers_record(struct face *face)
 
 	for (size_t at = 0; at < answers->len;) {
 		const struct answer *answer = (const void *)(answers->unsent + at);
-		const struct iovec iov = {
-			.iov_base = (void *)(uintptr_t)(answer + 1),
-			.iov_len = answer->len,
-		};
 
 		at += size_with(answer->len);
-		if (store_answer(face->stored.store, answer->opens, &iov, 1) < 0)
+		if (store_answer(face->stored.store, answer->opens, answer + 1, answer->len) < 0)
 			return; /* the commit will fail, too */
 	}
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x65726f7453746f4c)
-#define VERSION 1
+#define VERSION 2
 
 #define HEAD_BYTES 4096
 #define ALL_BYTES (HEAD_BYTES + STORE_REQUESTS_BYTES + 2 * JOURNAL_HALF_BYTES)
@@ -224,7 +224,7 @@ static const char *look_at_commit(struct journal *journal)
 	journal->good = (word & WORD_HALF) != 0;
 	journal->number = word >> 32;
 	half = &journal->halves[journal->good];
-	half->len = (size_t)(word & WORD_LEN) * UNIT;
+	half->len = half->batch = (size_t)(word & WORD_LEN) * UNIT;
 	if (half->len == 0)
 		return NULL;
 	return half->len <= filled_bytes(journal, half) ? NULL : "the state is cut off";
@@ -318,7 +318,7 @@ const struct journal_batch *journal_next_batch(struct journal *journal, size_t *
 	if (left == 0)
 		return NULL;
 	if (left < sizeof(*batch) || batch->len < sizeof(*batch) || batch->len > left ||
-	    batch->len % UNIT != 0 || batch->answers > batch->len - sizeof(*batch))
+	    batch->len % UNIT != 0)
 		*ret_why = "the state is cut off";
 	else if (batch->sum != batch_sum(batch))
 		*ret_why = "the state is damaged";
@@ -328,18 +328,19 @@ const struct journal_batch *journal_next_batch(struct journal *journal, size_t *
 	return batch;
 }
 
-bool journal_next_item(const unsigned char *row, size_t len, size_t *at,
-                       struct journal_item *ret_item, const unsigned char **ret_bytes)
+bool journal_next_item(const struct journal_batch *batch, size_t *at, struct journal_item *ret_item,
+                       const unsigned char **ret_bytes)
 {
-	size_t left = len - *at, bytes;
+	const unsigned char *item = (const unsigned char *)(batch + 1) + *at;
+	size_t left = batch->len - sizeof(*batch) - *at, bytes;
 
 	if (left < sizeof(*ret_item))
 		return false;
-	memcpy(ret_item, row + *at, sizeof(*ret_item));
+	memcpy(ret_item, item, sizeof(*ret_item));
 	bytes = ret_item->len == JOURNAL_GONE ? 0 : ret_item->len;
 	if (bytes > STORE_RECORD_BYTES || journal_size(bytes) > left)
 		return false;
-	*ret_bytes = row + *at + sizeof(*ret_item);
+	*ret_bytes = item + sizeof(*ret_item);
 	*at += journal_size(bytes);
 	return true;
 }
@@ -374,12 +375,13 @@ static int widen_half(const struct journal *journal, struct journal_half *half, 
 	return populate(journal, half->bytes, &half->room, half->len + len, JOURNAL_HALF_BYTES);
 }
 
-int journal_begin(struct journal *journal, unsigned number)
+static int begin_batch(const struct journal *journal, struct journal_half *half)
 {
-	struct journal_half *half = &journal->halves[number];
-	int r = widen_half(journal, half, sizeof(struct journal_batch));
+	int r;
 
-	half->batch = half->len;
+	if (half->len > half->batch)
+		return 0;
+	r = widen_half(journal, half, sizeof(struct journal_batch));
 	if (r == 0)
 		half->len += sizeof(struct journal_batch);
 	return r;
@@ -390,11 +392,14 @@ int journal_append(struct journal *journal, unsigned number, const struct journa
 {
 	struct journal_half *half = &journal->halves[number];
 	size_t len = item->len == JOURNAL_GONE ? 0 : item->len, size = journal_size(len);
-	unsigned char *to = half->bytes + half->len;
-	int r = widen_half(journal, half, size);
+	unsigned char *to;
+	int r = begin_batch(journal, half);
 
+	if (r == 0)
+		r = widen_half(journal, half, size);
 	if (r < 0)
 		return r;
+	to = half->bytes + half->len;
 	memset(to + size - UNIT, 0, UNIT);
 	memcpy(to, item, sizeof(*item));
 	if (len > 0)
@@ -404,30 +409,27 @@ int journal_append(struct journal *journal, unsigned number, const struct journa
 	return 0;
 }
 
-int journal_append_row(struct journal *journal, unsigned number, const void *row, size_t len,
-                       const unsigned char **ret_row)
+bool journal_is_behind(const struct journal *journal)
 {
-	struct journal_half *half = &journal->halves[number];
-	int r = widen_half(journal, half, len);
+	const struct journal_half *half = &journal->halves[journal->good];
 
-	if (r < 0)
-		return r;
-	*ret_row = half->bytes + half->len;
-	if (len > 0)
-		memcpy(half->bytes + half->len, row, len);
-	half->len += len;
-	return 0;
+	return half->len > half->batch;
 }
 
-void journal_end(struct journal *journal, unsigned number, size_t answers)
+int journal_end(struct journal *journal, unsigned number, const struct journal_batch **ret_batch)
 {
 	struct journal_half *half = &journal->halves[number];
 	struct journal_batch *batch = (void *)(half->bytes + half->batch);
+	int r = begin_batch(journal, half);
 
+	if (r < 0)
+		return r;
 	batch->len = half->len - half->batch;
 	batch->number = journal->number + 1;
-	batch->answers = answers;
 	batch->sum = batch_sum(batch);
+	half->batch = half->len;
+	*ret_batch = batch;
+	return 0;
 }
 
 void journal_commit(struct journal *journal, unsigned number)
@@ -450,7 +452,7 @@ void journal_give_back(struct journal *journal)
 	struct journal_half *half = &journal->halves[!journal->good];
 	size_t end = half->room;
 
-	half->len = 0;
+	half->len = half->batch = 0;
 	if (end <= CHUNK)
 		return;
 	half->room = end > GIVEN_BACK + CHUNK ? end - GIVEN_BACK : CHUNK;

@@ -25,14 +25,15 @@
 
 /* The bytes of a half: no store has more records than fit in it. */
 #define JOURNAL_HALF_BYTES ((size_t)(sizeof(void *) < 8 ? 128 : 256) * 1024 * 1024)
+/* The kind of an answer; the key is its tag. */
+#define JOURNAL_ANSWER 0
 /* Instead of a length: the record is gone. */
 #define JOURNAL_GONE UINT32_MAX
 
 struct journal_batch {
-	uint64_t sum;     /* of what follows */
-	uint64_t len;     /* with this head */
-	uint64_t number;  /* of the commit */
-	uint64_t answers; /* bytes of its last items, the answers: kind 0, key the tag */
+	uint64_t sum;    /* of what follows */
+	uint64_t len;    /* with this head */
+	uint64_t number; /* of the commit */
 };
 
 struct journal_item {
@@ -43,7 +44,7 @@ struct journal_item {
 struct journal_half {
 	unsigned char *bytes;
 	size_t len;   /* written */
-	size_t batch; /* the beginning of the batch that is being written */
+	size_t batch; /* the beginning of the batch that is being written; `len`: none is */
 	size_t room;  /* populated */
 };
 
@@ -86,9 +87,9 @@ void journal_close(struct journal *journal);
  * `*ret_why` says what is wrong. */
 const struct journal_batch *journal_next_batch(struct journal *journal, size_t *at,
                                                const char **ret_why);
-/* The next item of a row. False: no whole item is left. */
-bool journal_next_item(const unsigned char *row, size_t len, size_t *at,
-                       struct journal_item *ret_item, const unsigned char **ret_bytes);
+/* The next item of a batch; `*at` is 0 at first. False: no whole item is left. */
+bool journal_next_item(const struct journal_batch *batch, size_t *at, struct journal_item *ret_item,
+                       const unsigned char **ret_bytes);
 bool journal_next_request(const struct journal *journal, size_t *at, const void **ret_bytes,
                           size_t *ret_len);
 
@@ -96,16 +97,14 @@ bool journal_next_request(const struct journal *journal, size_t *at, const void 
 
 /* The bytes of an item with so many bytes of data. */
 size_t journal_size(size_t len);
-/* A batch begins. 0, -ENOMEM or -ENOSPC, as of the next two. */
-int journal_begin(struct journal *journal, unsigned half);
-/* It gets one more item, whose data is at `*ret_bytes` then. */
+/* A half gets one more item, whose data is at `*ret_bytes` then; the first begins a batch. 0,
+ * -ENOMEM or -ENOSPC. */
 int journal_append(struct journal *journal, unsigned half, const struct journal_item *item,
                    const void *bytes, const unsigned char **ret_bytes);
-/* It gets a row of items as they are. */
-int journal_append_row(struct journal *journal, unsigned half, const void *row, size_t len,
-                       const unsigned char **ret_row);
-/* The batch ends. Its last bytes, so many, are answers. */
-void journal_end(struct journal *journal, unsigned half, size_t answers);
+/* A batch of the good half has begun. */
+bool journal_is_behind(const struct journal *journal);
+/* The batch ends, which may be empty. As journal_append(). */
+int journal_end(struct journal *journal, unsigned half, const struct journal_batch **ret_batch);
 /* This half is the good one now, up to its last batch. The requests are wiped out. */
 void journal_commit(struct journal *journal, unsigned half);
 /* The other half is not needed any more. Each call gives back some of its memory. */

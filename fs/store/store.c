@@ -2,11 +2,14 @@
  *
  * store.c - see store.h.
  *
- * For each record an entry in private memory says where its bytes are. Changes are kept in private
- * memory, too, until the commit writes them as one batch. A half of the journal also has the old
- * bytes of changed records. When it has become much longer than the records that live, these are
- * moved to the other half, some in each commit. Meanwhile batches go to both halves. The commit
- * that moves the last record makes the other half the good one.
+ * For each record an entry in private memory says where its bytes are in the journal. What is put,
+ * dropped or answered goes there at once, behind the last commit: the next commit makes it good, or
+ * the store is spoilt, and nobody goes on with it.
+ *
+ * A half of the journal also has the old bytes of changed records. When it has become much longer
+ * than the records that live, these are moved to the other half, some in each commit. Meanwhile
+ * each change goes to both halves. The commit that moves the last record makes the other half the
+ * good one.
  */
 #include "store/store.h"
 
@@ -29,75 +32,25 @@
 /* Of each record: so it is to be small. */
 struct index_entry {
 	struct table_link key;      /* in the table of its kind */
-	const unsigned char *bytes; /* of the last commit; NULL: the record is new */
+	const unsigned char *bytes; /* NULL: the record is being added */
 	uint32_t len;
-	uint32_t change; /* its number among the changes, from 1; 0: it has not changed */
 	uint8_t kind;
 };
-_Static_assert(sizeof(void *) != 8 || sizeof(struct index_entry) <= 40, "an entry has grown");
-
-/* A change since the last commit. */
-struct change {
-	struct index_entry *entry;
-	bool dropped;
-	size_t staged; /* where in store->staged the new bytes are */
-	uint32_t len;
-	const unsigned char *written; /* in a commit: the new bytes in the half written last */
-};
-
-/* Private bytes, one behind the other. */
-struct heap {
-	unsigned char *bytes;
-	size_t len, room;
-};
+_Static_assert(sizeof(void *) != 8 || sizeof(struct index_entry) <= 32, "an entry has grown");
 
 struct store {
 	struct journal journal;
 	struct table entries[STORE_KIND_MAX + 1]; /* by kind */
-	size_t live;                    /* bytes that the last commit's records need in a half */
-	struct heap changes;            /* struct change, one behind the other */
-	struct heap staged;             /* the bytes of these changes */
-	struct heap answers;            /* until the commit: a row of items */
-	const unsigned char *committed; /* answers of the last commit */
-	size_t committed_len;
-	bool moves; /* records are being moved to the other half, */
-	struct {    /*   this row of the table of a kind next */
+	size_t live;                              /* bytes that the records need in a half */
+	const struct journal_batch *last;         /* of the last commit; NULL: it has no answers */
+	bool moves;                               /* records are being moved to the other half, */
+	struct {                                  /*   this row of the table of a kind next */
 		unsigned kind;
 		size_t row;
 	} next;
-	bool lacks; /* there was no memory for a change: the commit fails */
+	int error; /* of a change: the commit fails; 0 */
 	bool spoilt;
 };
-
-/* ---- private memory ---- */
-
-static unsigned char *heap_add(struct heap *heap, size_t len)
-{
-	unsigned char *bytes;
-
-	if (!heap->bytes || len > heap->room - heap->len) {
-		size_t room = 2 * (heap->room + len) + 4096;
-
-		bytes = realloc(heap->bytes, room);
-		if (!bytes)
-			return NULL;
-		heap->bytes = bytes;
-		heap->room = room;
-	}
-	bytes = heap->bytes + heap->len;
-	heap->len += len;
-	return bytes;
-}
-
-/* The memory of one large turn is not kept for ever. */
-static void heap_empty(struct heap *heap)
-{
-	heap->len = 0;
-	if (heap->room <= SPARE)
-		return;
-	free(heap->bytes);
-	*heap = (struct heap){0};
-}
 
 /* ---- the index ---- */
 
@@ -124,8 +77,20 @@ static struct index_entry *add_entry(struct store *store, unsigned kind, uint64_
 	return NULL;
 }
 
+static void learn_bytes(struct store *store, struct index_entry *entry, const unsigned char *bytes,
+                        uint32_t len)
+{
+	if (entry->bytes)
+		store->live -= journal_size(entry->len);
+	entry->bytes = bytes;
+	entry->len = len;
+	store->live += journal_size(len);
+}
+
 static void forget_entry(struct store *store, struct index_entry *entry)
 {
+	if (entry->bytes)
+		store->live -= journal_size(entry->len);
 	table_remove(&store->entries[entry->kind], &entry->key);
 	free(entry);
 }
@@ -142,18 +107,6 @@ static void drop_index(struct store *store)
 		table_finish(&store->entries[kind]);
 	}
 	store->live = 0;
-}
-
-/* The record is as a commit has it. */
-static void learn_bytes(struct store *store, struct index_entry *entry, const unsigned char *bytes,
-                        uint32_t len)
-{
-	if (entry->bytes)
-		store->live -= journal_size(entry->len);
-	entry->bytes = bytes;
-	entry->len = len;
-	if (bytes)
-		store->live += journal_size(len);
 }
 
 /* ---- to make, to open ---- */
@@ -178,14 +131,14 @@ static const char *learn_item(struct store *store, const struct journal_item *it
 {
 	struct index_entry *entry;
 
-	if (item->kind == 0 || item->kind > STORE_KIND_MAX)
+	if (item->kind == JOURNAL_ANSWER)
+		return item->len == JOURNAL_GONE ? "the state has an invalid answer" : NULL;
+	if (item->kind > STORE_KIND_MAX)
 		return "the state has an invalid record";
 	entry = find_entry(store, item->kind, item->key);
 	if (item->len == JOURNAL_GONE) {
-		if (!entry)
-			return NULL;
-		learn_bytes(store, entry, NULL, 0);
-		forget_entry(store, entry);
+		if (entry)
+			forget_entry(store, entry);
 		return NULL;
 	}
 	if (!entry)
@@ -198,21 +151,16 @@ static const char *learn_item(struct store *store, const struct journal_item *it
 
 static const char *learn_batch(struct store *store, const struct journal_batch *batch)
 {
-	const unsigned char *row = (const unsigned char *)(batch + 1), *bytes;
-	size_t len = batch->len - sizeof(*batch) - batch->answers, at = 0;
 	struct journal_item item;
+	const unsigned char *bytes;
 	const char *why = NULL;
+	size_t at = 0;
 
-	while (!why && at < len)
-		why = journal_next_item(row, len, &at, &item, &bytes)
+	while (!why && at < batch->len - sizeof(*batch))
+		why = journal_next_item(batch, &at, &item, &bytes)
 		              ? learn_item(store, &item, bytes)
 		              : "the state has a record that is cut off";
-	for (at = 0; !why && at < batch->answers;)
-		if (!journal_next_item(row + len, batch->answers, &at, &item, &bytes) ||
-		    item.kind != 0 || item.len == JOURNAL_GONE)
-			why = "the state has an invalid answer";
-	store->committed = row + len;
-	store->committed_len = batch->answers;
+	store->last = batch;
 	return why;
 }
 
@@ -241,9 +189,6 @@ static const char *learn_all(struct store *store)
 static void free_store(struct store *store)
 {
 	drop_index(store);
-	free(store->changes.bytes);
-	free(store->staged.bytes);
-	free(store->answers.bytes);
 	free(store);
 }
 
@@ -313,77 +258,45 @@ int store_fd(const struct store *store)
 
 /* ---- records ---- */
 
-static size_t count_changes(const struct store *store)
+static unsigned other_half(const struct store *store)
 {
-	return store->changes.len / sizeof(struct change);
+	return !store->journal.good;
 }
 
-/* The change of that number, from 1. */
-static struct change *change_at(const struct store *store, size_t number)
+/* Behind the last commit; in both halves while records are moved: then this one is. Returns the
+ * bytes there. NULL: the commit fails. */
+static const unsigned char *append(struct store *store, const struct journal_item *item,
+                                   const void *bytes)
 {
-	return (struct change *)(void *)store->changes.bytes + number - 1;
+	struct journal *journal = &store->journal;
+	const unsigned char *there = NULL;
+	int r = store->spoilt ? -EIO : journal_append(journal, journal->good, item, bytes, &there);
+
+	if (r == 0 && store->moves)
+		r = journal_append(journal, other_half(store), item, bytes, &there);
+	if (r == 0)
+		return there;
+	store->error = r;
+	return NULL;
 }
 
-/* NULL: none. */
-static struct change *change_of(const struct store *store, const struct index_entry *entry)
+static bool has_bytes(const struct index_entry *entry, const void *bytes, size_t len)
 {
-	return entry->change ? change_at(store, entry->change) : NULL;
+	return entry->bytes && entry->len == len &&
+	       (len == 0 || memcmp(entry->bytes, bytes, len) == 0);
 }
 
-static void mark_changed(struct store *store, struct index_entry *entry,
-                         const struct change *change)
+static void put_new_bytes(struct store *store, struct index_entry *entry, const void *bytes,
+                          uint32_t len)
 {
-	if (entry->change == 0) {
-		if (!heap_add(&store->changes, sizeof(*change))) {
-			store->lacks = true;
-			return;
-		}
-		entry->change = (uint32_t)count_changes(store);
-	}
-	*change_of(store, entry) = *change;
-}
+	const struct journal_item item = {
+		.kind = entry->kind, .len = len, .key = entry->key.number};
+	const unsigned char *there = append(store, &item, bytes);
 
-static bool same_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-	return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
-}
-
-static bool was_committed(const struct index_entry *entry, const void *bytes, size_t len)
-{
-	return entry->bytes && same_bytes(entry->bytes, entry->len, bytes, len);
-}
-
-static const unsigned char *staged_bytes(const struct store *store, const struct change *change)
-{
-	return store->staged.bytes + change->staged;
-}
-
-static bool has_bytes(const struct store *store, const struct index_entry *entry, const void *bytes,
-                      size_t len)
-{
-	const struct change *change = change_of(store, entry);
-
-	if (!change)
-		return was_committed(entry, bytes, len);
-	return !change->dropped && same_bytes(staged_bytes(store, change), change->len, bytes, len);
-}
-
-static void stage(struct store *store, struct index_entry *entry, const void *bytes, size_t len)
-{
-	unsigned char *staged = heap_add(&store->staged, len);
-
-	if (!staged) {
-		store->lacks = true;
-		return;
-	}
-	if (len > 0)
-		memcpy(staged, bytes, len);
-	mark_changed(store, entry,
-	             &(struct change){
-			     .entry = entry,
-			     .staged = (size_t)(staged - store->staged.bytes),
-			     .len = (uint32_t)len,
-		     });
+	if (there)
+		learn_bytes(store, entry, there, len);
+	else if (!entry->bytes)
+		forget_entry(store, entry);
 }
 
 void store_put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len)
@@ -394,43 +307,42 @@ void store_put(struct store *store, unsigned kind, uint64_t key, const void *byt
 	if (!entry && len <= STORE_RECORD_BYTES)
 		entry = add_entry(store, kind, key);
 	if (!entry || len > STORE_RECORD_BYTES)
-		store->lacks = true;
-	else if (!has_bytes(store, entry, bytes, len))
-		stage(store, entry, bytes, len);
+		store->error = -ENOMEM;
+	else if (!has_bytes(entry, bytes, len))
+		put_new_bytes(store, entry, bytes, (uint32_t)len);
 }
 
 void store_drop(struct store *store, unsigned kind, uint64_t key)
 {
+	const struct journal_item item = {.kind = kind, .len = JOURNAL_GONE, .key = key};
 	struct index_entry *entry = find_entry(store, kind, key);
 
-	if (entry)
-		mark_changed(store, entry, &(struct change){.entry = entry, .dropped = true});
+	if (entry && append(store, &item, NULL))
+		forget_entry(store, entry);
 }
 
-static bool fill_record(const struct store *store, const struct index_entry *entry,
-                        struct book_record *ret)
+static struct book_record record_of(const struct index_entry *entry)
 {
-	const struct change *change = change_of(store, entry);
-
-	*ret = (struct book_record){
+	return (struct book_record){
 		.kind = entry->kind,
 		.key = entry->key.number,
-		.bytes = change ? staged_bytes(store, change) : entry->bytes,
-		.len = change ? change->len : entry->len,
+		.bytes = entry->bytes,
+		.len = entry->len,
 	};
-	return ret->bytes && !(change && change->dropped);
 }
 
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret)
 {
 	const struct index_entry *entry = find_entry(store, kind, key);
 
-	return entry && fill_record(store, entry, ret);
+	if (entry)
+		*ret = record_of(entry);
+	return entry;
 }
 
 bool store_is_behind(const struct store *store)
 {
-	return store->changes.len > 0;
+	return store->error || journal_is_behind(&store->journal);
 }
 
 /* By one byte of the keys after the other; `room` is as long as `all`. Returns that of both which
@@ -483,41 +395,15 @@ ssize_t store_list(const struct store *store, unsigned kind, struct book_record 
 		return -ENOMEM;
 	}
 	for (struct table_link *key = NULL; (key = table_next(entries, key));)
-		if (fill_record(store, entry_of(key), &all[count]))
-			count++;
+		all[count++] = record_of(entry_of(key));
 	*ret = sort_by_key(all, room, count);
 	free(*ret == all ? room : all);
 	return (ssize_t)count;
 }
 
-static void memory_put(void *memory, unsigned kind, uint64_t key, const void *bytes, size_t len)
-{
-	store_put(memory, kind, key, bytes, len);
-}
-
-static void memory_drop(void *memory, unsigned kind, uint64_t key)
-{
-	store_drop(memory, kind, key);
-}
-
-static bool memory_get(const void *memory, unsigned kind, uint64_t key, struct book_record *ret)
-{
-	return store_get(memory, kind, key, ret);
-}
-
-static ssize_t memory_list(const void *memory, unsigned kind, struct book_record **ret)
-{
-	return store_list(memory, kind, ret);
-}
-
-const struct book_memory store_memory = {memory_put, memory_drop, memory_get, memory_list};
+const struct book_memory store_memory = {store_put, store_drop, store_get, store_list};
 
 /* ---- moving to the other half ---- */
-
-static unsigned other_half(const struct store *store)
-{
-	return !store->journal.good;
-}
 
 static bool is_too_long(const struct store *store)
 {
@@ -532,26 +418,18 @@ static bool is_in_half(const struct store *store, const struct index_entry *entr
 	return entry->bytes >= bytes && entry->bytes < bytes + JOURNAL_HALF_BYTES;
 }
 
-static int append_record(struct store *store, unsigned half, const struct index_entry *entry,
-                         const void *bytes, size_t len, const unsigned char **ret_bytes)
-{
-	const struct journal_item item = {
-		.kind = entry->kind, .len = (uint32_t)len, .key = entry->key.number};
-
-	return journal_append(&store->journal, half, &item, bytes, ret_bytes);
-}
-
-/* Records that change in this commit are not moved: it writes them there in any case. */
 static int move_row(struct store *store, unsigned half, struct table_link *row, size_t *moved)
 {
 	int r = 0;
 
 	for (; r == 0 && row; row = row->next) {
 		struct index_entry *entry = entry_of(row);
+		const struct journal_item item = {
+			.kind = entry->kind, .len = entry->len, .key = entry->key.number};
 
-		if (entry->change || is_in_half(store, entry, half))
+		if (is_in_half(store, entry, half))
 			continue;
-		r = append_record(store, half, entry, entry->bytes, entry->len, &entry->bytes);
+		r = journal_append(&store->journal, half, &item, entry->bytes, &entry->bytes);
 		*moved += journal_size(entry->len);
 	}
 	return r;
@@ -583,129 +461,37 @@ static int move_slice(struct store *store, unsigned half)
 
 /* ---- the commit ---- */
 
-/* A record that is as it was at the last commit has not changed. */
-static void drop_equal_changes(struct store *store)
+static void begin_to_move(struct store *store)
 {
-	size_t count = count_changes(store), left = 0;
-
-	for (size_t i = 1; i <= count; i++) {
-		const struct change change = *change_at(store, i);
-		struct index_entry *entry = change.entry;
-
-		if (change.dropped
-		            ? entry->bytes != NULL
-		            : !was_committed(entry, staged_bytes(store, &change), change.len)) {
-			*change_at(store, ++left) = change;
-			entry->change = (uint32_t)left;
-			continue;
-		}
-		entry->change = 0;
-		if (!entry->bytes)
-			forget_entry(store, entry);
-	}
-	store->changes.len = left * sizeof(struct change);
-}
-
-static int write_changes(struct store *store, unsigned half)
-{
-	size_t count = count_changes(store);
-	int r = 0;
-
-	for (size_t i = 1; r == 0 && i <= count; i++) {
-		struct change *change = change_at(store, i);
-		const unsigned char *gone;
-
-		if (change->dropped)
-			r = append_record(store, half, change->entry, NULL, JOURNAL_GONE, &gone);
-		else
-			r = append_record(store, half, change->entry, staged_bytes(store, change),
-			                  change->len, &change->written);
-	}
-	return r;
-}
-
-static int write_answers(struct store *store, unsigned half)
-{
-	int r = journal_append_row(&store->journal, half, store->answers.bytes, store->answers.len,
-	                           &store->committed);
-
-	store->committed_len = store->answers.len;
-	return r;
-}
-
-static int write_batch(struct store *store, unsigned half, bool with_answers)
-{
-	int r = write_changes(store, half);
-
-	if (r == 0 && with_answers)
-		r = write_answers(store, half);
-	if (r == 0)
-		journal_end(&store->journal, half, with_answers ? store->answers.len : 0);
-	return r;
-}
-
-/* To the good half; and to the other one while records are being moved there. */
-static int write_halves(struct store *store, unsigned *ret_half)
-{
-	unsigned good = store->journal.good, other = other_half(store);
-	bool arrives = false;
-	int r = 0;
-
-	if (store->moves) {
-		r = journal_begin(&store->journal, other);
-		if (r == 0)
-			r = move_slice(store, other);
-		arrives = all_moved(store);
-	}
-	if (r == 0 && !arrives) {
-		r = journal_begin(&store->journal, good);
-		if (r == 0)
-			r = write_batch(store, good, true);
-	}
-	if (r == 0 && store->moves)
-		r = write_batch(store, other, arrives);
-	*ret_half = arrives ? other : good;
-	return r;
-}
-
-static void learn_changes(struct store *store)
-{
-	size_t count = count_changes(store);
-
-	for (size_t i = 1; i <= count; i++) {
-		const struct change *change = change_at(store, i);
-		struct index_entry *entry = change->entry;
-
-		learn_bytes(store, entry, change->dropped ? NULL : change->written, change->len);
-		entry->change = 0;
-		if (change->dropped)
-			forget_entry(store, entry);
-	}
-	heap_empty(&store->changes);
-	heap_empty(&store->staged);
-	heap_empty(&store->answers);
+	store->moves = true;
+	store->next.kind = 0;
+	store->next.row = 0;
 }
 
 static int commit_changes(struct store *store)
 {
-	unsigned half, before = store->journal.good;
-	int r;
+	struct journal *journal = &store->journal;
+	unsigned good = journal->good, other = other_half(store);
+	bool arrives = false;
+	int r = store->error;
 
-	if (store->lacks)
-		return -ENOMEM;
-	if (!store->moves && is_too_long(store)) {
-		store->moves = true;
-		store->next.kind = 0;
-		store->next.row = 0;
+	if (r == 0 && store->moves) {
+		r = move_slice(store, other);
+		arrives = all_moved(store);
 	}
-	r = write_halves(store, &half);
+	if (r == 0 && !arrives)
+		r = journal_end(journal, good, &store->last);
+	if (r == 0 && store->moves)
+		r = journal_end(journal, other,
+		                arrives ? &store->last : &(const struct journal_batch *){NULL});
 	if (r < 0)
 		return r;
-	journal_commit(&store->journal, half);
-	learn_changes(store);
-	store->moves = store->moves && half == before;
+	journal_commit(journal, arrives ? other : good);
+	store->moves &= !arrives;
 	if (!store->moves)
-		journal_give_back(&store->journal);
+		journal_give_back(journal);
+	if (!store->moves && is_too_long(store))
+		begin_to_move(store);
 	return 0;
 }
 
@@ -713,8 +499,6 @@ void store_spoil(struct store *store)
 {
 	store->spoilt = true;
 	atomic_store_explicit(&store->journal.head->spoilt, 1, memory_order_release);
-	store->committed = store->answers.bytes;
-	store->committed_len = store->answers.len;
 }
 
 int store_commit(struct store *store)
@@ -723,12 +507,8 @@ int store_commit(struct store *store)
 
 	if (store->spoilt)
 		return -EIO;
-	drop_equal_changes(store);
-	if (store->changes.len == 0 && !store->lacks && store->answers.len == 0 &&
-	    store->journal.requests == 0) {
-		heap_empty(&store->staged);
+	if (!store_is_behind(store) && store->journal.requests == 0)
 		return 0;
-	}
 	r = commit_changes(store);
 	if (r < 0)
 		store_spoil(store);
@@ -737,28 +517,12 @@ int store_commit(struct store *store)
 
 /* ---- answers and requests ---- */
 
-int store_answer(struct store *store, unsigned tag, const struct iovec *iov, int count)
+int store_answer(struct store *store, unsigned tag, const void *bytes, size_t len)
 {
-	struct journal_item item = {.key = tag};
-	size_t len = 0, size;
-	unsigned char *to;
+	const struct journal_item item = {.kind = JOURNAL_ANSWER, .len = (uint32_t)len, .key = tag};
 
-	for (int i = 0; i < count; i++)
-		len += iov[i].iov_len;
 	assert(len <= STORE_RECORD_BYTES);
-	item.len = (uint32_t)len;
-	size = journal_size(len);
-	to = store->spoilt ? NULL : heap_add(&store->answers, size);
-	if (!to) {
-		store->lacks = true;
-		return store->spoilt ? -EIO : -ENOMEM;
-	}
-	memset(to + size - sizeof(uint64_t), 0, sizeof(uint64_t));
-	memcpy(to, &item, sizeof(item));
-	to += sizeof(item);
-	for (int i = 0; i < count; i++)
-		to = mempcpy(to, iov[i].iov_base, iov[i].iov_len);
-	return 0;
+	return append(store, &item, bytes) ? 0 : store->error;
 }
 
 bool store_next_answer(const struct store *store, size_t *at, unsigned *ret_tag,
@@ -767,12 +531,15 @@ bool store_next_answer(const struct store *store, size_t *at, unsigned *ret_tag,
 	struct journal_item item;
 	const unsigned char *bytes;
 
-	if (!journal_next_item(store->committed, store->committed_len, at, &item, &bytes))
-		return false;
-	*ret_tag = (unsigned)item.key;
-	*ret_bytes = bytes;
-	*ret_len = item.len;
-	return true;
+	while (store->last && journal_next_item(store->last, at, &item, &bytes)) {
+		if (item.kind != JOURNAL_ANSWER)
+			continue;
+		*ret_tag = (unsigned)item.key;
+		*ret_bytes = bytes;
+		*ret_len = item.len;
+		return true;
+	}
+	return false;
 }
 
 void *store_request_room(struct store *store, size_t size)

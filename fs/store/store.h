@@ -19,10 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
 /* Kinds are 1 to this. */
-#define STORE_KIND_MAX 255
+#define STORE_KIND_MAX BOOK_KINDS
 /* The most bytes of one record, and of one answer. */
 #define STORE_RECORD_BYTES (64 * 1024 * 1024)
 /* The most bytes of the requests between two commits, with 8 more for each. */
@@ -45,14 +44,14 @@ int store_fd(const struct store *store);
 
 /* ---- records ---- */
 
-/* Both are kept until the commit. To put the bytes that are there already is no change. Without
+/* Both count from the commit on. To put the bytes that are there already is no change. Without
  * memory the commit fails. */
 void store_put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len);
 void store_drop(struct store *store, unsigned kind, uint64_t key);
-/* The record, with the changes that are kept until the commit. Its bytes are good until the next
- * change or commit. */
+/* The record, with the changes since the commit. Its bytes are good until the next change or
+ * commit. */
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret);
-/* Something was put or dropped since the commit. It may have been no change. */
+/* Something was put, dropped or answered since the commit. */
 bool store_is_behind(const struct store *store);
 /* How many there are. */
 size_t store_count(const struct store *store);
@@ -66,10 +65,10 @@ extern const struct book_memory store_memory;
 
 /* An answer that leaves after the commit, behind those before it, with a tag of the caller. -ENOMEM
  * or -EIO: it is not kept, and the next commit fails. */
-int store_answer(struct store *store, unsigned tag, const struct iovec *iov, int count);
+int store_answer(struct store *store, unsigned tag, const void *bytes, size_t len);
 /* One step: the changes and the answers are in the store, and the requests that were read are not
  * in it any more. If there is none of these, nothing happens. -ENOMEM, -ENOSPC, -EIO: the store is
- * spoilt for good, no process goes on with it; the answers are still there. */
+ * spoilt for good, no process goes on with it. */
 int store_commit(struct store *store);
 /* The answers of the last commit, one by one; `*at` is 0 at first. Good until the next commit. */
 bool store_next_answer(const struct store *store, size_t *at, unsigned *ret_tag,

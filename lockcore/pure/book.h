@@ -28,6 +28,7 @@
 #define BOOK_KINDS 32
 
 struct book;
+struct store; /* the memory of the records: fs/store/, or a test's */
 
 struct book_record {
 	unsigned kind;
@@ -36,15 +37,16 @@ struct book_record {
 	size_t len;
 };
 
-/* The memory of the records. */
 struct book_memory {
 	/* Both count from the next commit of the memory on. A lack of memory spoils that. */
-	void (*put)(void *memory, unsigned kind, uint64_t key, const void *bytes, size_t len);
-	void (*drop)(void *memory, unsigned kind, uint64_t key);
+	void (*put)(struct store *store, unsigned kind, uint64_t key, const void *bytes,
+	            size_t len);
+	void (*drop)(struct store *store, unsigned kind, uint64_t key);
 	/* The record, with the changes since the commit; good until the next change. */
-	bool (*get)(const void *memory, unsigned kind, uint64_t key, struct book_record *ret);
+	bool (*get)(const struct store *store, unsigned kind, uint64_t key,
+	            struct book_record *ret);
 	/* The records of a kind, sorted by key, in an array for free(3). How many, or -ENOMEM. */
-	ssize_t (*list)(const void *memory, unsigned kind, struct book_record **ret);
+	ssize_t (*list)(const struct store *store, unsigned kind, struct book_record **ret);
 };
 
 /* A part of each object. All 0: it has no record. */
@@ -62,7 +64,7 @@ typedef void book_carry_fn(struct carry *carry, void *ctx, struct stored *stored
 
 struct book {
 	const struct book_memory *memory;
-	void *store; /* the memory's own; NULL: nothing is written */
+	struct store *store; /* NULL: nothing is written */
 	struct {
 		book_carry_fn *carry; /* NULL: its records belong to no objects */
 		void *ctx;

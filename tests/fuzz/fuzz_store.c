@@ -69,11 +69,8 @@ static void take_turn(struct store *store)
 	}
 	if (what & 4)
 		store_drop(store, 1 + next_byte() % KINDS, next_byte() % 8);
-	for (unsigned i = 0; i < (what >> 3 & 3); i++) {
-		struct iovec iov = {bytes, next_byte()};
-
-		MUST(store_answer(store, i, &iov, 1) == 0);
-	}
+	for (unsigned i = 0; i < (what >> 3 & 3); i++)
+		MUST(store_answer(store, i, bytes, next_byte()) == 0);
 	batches[batch_count] = log_len();
 	MUST(store_commit(store) == 0);
 	batch_count += batches[batch_count] != log_len();

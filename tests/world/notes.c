@@ -62,14 +62,14 @@ static void change(struct note *note, const void *bytes, size_t len)
 	note->changed = true;
 }
 
-static void put(void *memory, unsigned kind, uint64_t key, const void *bytes, size_t len)
+static void put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len)
 {
-	change(find_or_make(memory, kind, key), bytes, len);
+	change(find_or_make((struct notes *)store, kind, key), bytes, len);
 }
 
-static void drop(void *memory, unsigned kind, uint64_t key)
+static void drop(struct store *store, unsigned kind, uint64_t key)
 {
-	struct note *note = notes_find(memory, kind, key);
+	struct note *note = notes_find((const struct notes *)store, kind, key);
 
 	if (note)
 		change(note, NULL, 0);
@@ -86,16 +86,16 @@ static bool fill(const struct note *note, struct book_record *ret)
 	return ret->bytes;
 }
 
-static bool get(const void *memory, unsigned kind, uint64_t key, struct book_record *ret)
+static bool get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret)
 {
-	const struct note *note = notes_find(memory, kind, key);
+	const struct note *note = notes_find((const struct notes *)store, kind, key);
 
 	return note && fill(note, ret);
 }
 
-static ssize_t list(const void *memory, unsigned kind, struct book_record **ret)
+static ssize_t list(const struct store *store, unsigned kind, struct book_record **ret)
 {
-	const struct notes *notes = memory;
+	const struct notes *notes = (const struct notes *)store;
 	const struct note *note;
 	size_t count = 0;
 
@@ -115,7 +115,7 @@ void notes_begin(struct notes *notes)
 {
 	static const struct book_memory memory = {put, drop, get, list};
 
-	*notes = (struct notes){.book = {.memory = &memory, .store = notes}};
+	*notes = (struct notes){.book = {.memory = &memory, .store = (struct store *)notes}};
 }
 
 void notes_finish(struct notes *notes)

@@ -152,6 +152,9 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 	struct probe probe;
 
 	while (revents && prober_read(&settings->prober, &probe)) {
+		/* Without contact they may be of another ensemble: they are asked again. */
+		if (serves && !ready)
+			continue;
 		settings_hear(settings, &probe);
 		lc_raise_tick(lc, settings->tick_us);
 	}
@@ -160,7 +163,7 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 	settings->ready = ready;
 	if (serves)
 		say_news(settings);
-	if (now_us >= settings->ask_us && addresses)
+	if (ready && now_us >= settings->ask_us && addresses)
 		ask_now(settings, addresses);
 }
 

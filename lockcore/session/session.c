@@ -168,8 +168,8 @@ static void session_ended_by_port(void *ctx, bool refused)
 
 	if (refused && home_is_set(lc)) { /* it may live on at home */
 		home_met(lc, LC_ERROR,
-		         "a server refuses the credentials that were accepted before: it may be "
-		         "of another ensemble");
+		         "a server refuses the credentials, or wants some, as none did before: it "
+		         "may be of another ensemble");
 		rest(lc);
 		return;
 	}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.c - the engine as the daemon makes it: its clocks, its log, what it tells, and the port to
+ * ZooKeeper.
+ */
+#include "daemon/engine.h"
+
+#include "guard/guardian.h"
+#include "hold/hold.h"
+#include "host/clock.h"
+#include "host/log.h"
+#include "port/ensemble_zookeeper.h"
+#include "store/store.h"
+#include "tree/lock_dir.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static int64_t clock_us(void *ctx)
+{
+	(void)ctx;
+	return clock_now_us();
+}
+
+static int64_t wall_ms(void *ctx)
+{
+	(void)ctx;
+	return clock_read_ns(CLOCK_REALTIME) / 1000000;
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	static unsigned char store[256]; /* getrandom(2) of so many never fails */
+	static size_t left;
+
+	(void)ctx;
+	assert(len <= sizeof(store));
+	if (left < len) {
+		if (getrandom(store, sizeof(store), 0) != sizeof(store))
+			abort();
+		left = sizeof(store);
+	}
+	left -= len;
+	memcpy(ret_bytes, store + left, len);
+}
+
+static void log_report(void *ctx, enum lc_level level, const char *text)
+{
+	(void)ctx;
+	log_line(level, "%s", text);
+}
+
+static bool look_for_pause(void *ctx)
+{
+	const struct loop *loop = ctx;
+
+	return pauses_look(&loop->face->pauses);
+}
+
+static void tell_evicted(void *ctx, void *taker_ctx, const char *by)
+{
+	(void)ctx;
+	hold_evicted(taker_ctx, by);
+}
+
+static void set_deadline(void *ctx, int64_t deadline_us)
+{
+	const struct loop *loop = ctx;
+
+	store_set_deadline(loop->face->stored.store, deadline_us);
+	guardian_deadline(loop->face->guardian, deadline_us);
+}
+
+int engine_port(const struct options *options, const char *addresses,
+                struct ensemble **ret_ensemble)
+{
+	return ensemble_zookeeper_create(addresses, options->credentials, clock_us, NULL,
+	                                 ret_ensemble);
+}
+
+static int servers_moved(void *ctx, const char *addresses)
+{
+	return ensemble_zookeeper_move(ctx, addresses);
+}
+
+static struct lc_config engine_config(const struct options *options, struct loop *loop)
+{
+	return (struct lc_config){
+		.root = options->root,
+		.make_root = options->make_root,
+		.host = options->host,
+		.session_timeout_us = options->session_timeout_us,
+		.tick_time_us = options->tick_time_us,
+		.loss_lead_us = guardian_lead_us(options->on_lost),
+		.uid = loop->face->uid,
+		.without = loop->face->without,
+		.reserved = lock_dir_reserved,
+		.clock_us = clock_us,
+		.wall_ms = wall_ms,
+		.random = random_bytes,
+		.report = log_report,
+		.disrupted = look_for_pause,
+		.evicted = tell_evicted,
+		.deadline = set_deadline,
+		.ctx = loop,
+		.book = &loop->face->stored,
+	};
+}
+
+int engine_begin(const struct options *options, struct loop *loop, struct carry *carry)
+{
+	struct lc_config config = engine_config(options, loop);
+	int r;
+
+	if (carry && carry->checks)
+		return lc_adopt(&config, NULL, carry, &loop->face->lc);
+	r = engine_port(options, loop->servers.addresses, &loop->ensemble);
+	loop->servers.moved = servers_moved;
+	loop->servers.ctx = loop->ensemble;
+	if (r == 0)
+		r = carry ? lc_adopt(&config, loop->ensemble, carry, &loop->face->lc)
+		          : lc_create(&config, loop->ensemble, &loop->face->lc);
+	loop->face->holds->stories.lc = loop->face->lc;
+	if (r < 0)
+		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
+		         options->root);
+	return r;
+}
+
+int engine_adopt(void *ctx, struct carry *carry)
+{
+	struct loop *loop = ctx;
+
+	return engine_begin(loop->options, loop, carry);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * engine.h - the engine (lockcore.h) of this daemon, and its port.
+ */
+#ifndef FS_ENGINE_H
+#define FS_ENGINE_H
+
+#include "daemon/loop.h"
+
+int engine_port(const struct options *options, const char *addresses,
+                struct ensemble **ret_ensemble);
+/* `carry`: for the records of another engine; NULL: there are none. 0 or -errno, which is said. */
+int engine_begin(const struct options *options, struct loop *loop, struct carry *carry);
+/* The same for the ledger: `ctx` is the loop. */
+int engine_adopt(void *ctx, struct carry *carry);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mount.c - see mount.h.
+ */
+#include "daemon/mount.h"
+
+#include "daemon/keeper.h"
+#include "files/file.h"
+#include "files/ops.h"
+#include "guard/guardian.h"
+#include "guard/scan.h"
+#include "hold/hold.h"
+#include "host/log.h"
+#include "request/parked.h"
+#include "request/trace.h"
+#include "setup/mountpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define ANOTHER_UID ((uid_t)-1)
+
+static int set_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+/* The time to find out whether a door is open. */
+#define LOOK_US 2000000
+
+/* A door is known by its inode number, since containers get doors under other names, by bind
+ * mounts. Each open door has a node, and this child process has a copy of it. */
+static bool found_open(void *ctx, const struct seen_file *file)
+{
+	struct mount *mount = ctx;
+	const struct node *node = node_by_ino(mount->nodes, file->ino);
+
+	mount->open |= node && node->kind == NODE_DOOR &&
+	               scan_is_on_mount(file, mount->at->mount_id, mount->at->device);
+	return !mount->open;
+}
+
+/* A look through /proc may have to wait for other processes: so a child does it. */
+static int look_for_open(void *ctx)
+{
+	struct mount *mount = ctx;
+
+	if (mountpoint_lists(mount->at->device))
+		return 1;
+	if (mountpoint_is_gone(mount->at->device))
+		return 0;
+	scan_all(mount->at->device, found_open, mount);
+	return mount->open;
+}
+
+/* Whether a door is open. The end of the kernel's connection proves nothing: `umount -f` and an
+ * abort end it while programs may still be at work. 1, 0, or -1: it is not known. */
+static int ask_for_open(struct loop *loop, struct mount *mount)
+{
+	if (!loop->gone)
+		return -1;
+	if (!loop->face->holds->held && !loop->face->holds->waiting)
+		return 0;
+	return loop_ask(loop, look_for_open, mount, LOOK_US);
+}
+
+/* An unmount by force that can be done is done within that. */
+#define FORCE_MS 1000
+#define FORCE_LOOK_US 10000000
+
+static int look_for_dead(void *ctx)
+{
+	const struct mount *mount = ctx;
+
+	return mountpoint_stays_dead(mount->at->mountpoint, FORCE_MS);
+}
+
+/* The kernel's connection has ended while the mount served. If nobody had a door open, and the
+ * mount is off the tree, then it was unmounted. Otherwise somebody has used force, and nobody has
+ * any use of what is left. */
+static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
+{
+	struct lc_status status;
+	bool dead = loop_ask(loop, look_for_dead, mount, FORCE_LOOK_US) == 1;
+
+	if (!dead && is_open != 1)
+		return false;
+	lc_status(loop->face->lc, &status);
+	log_line(
+		LC_ERROR,
+		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
+		"lost, with %u locks that were held",
+		status.holders);
+	return true;
+}
+
+/* Not by libfuse, which would unmount whatever is topmost at the path by now. So its descriptor is
+ * replaced by one that looks like the device of an unmounted filesystem. This closes the device,
+ * too. */
+static void end_session(struct fuse_session *fuse)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == 0) {
+		close(fds[0]); /* the other end of a pipe without a reader polls POLLERR */
+		dup2(fds[1], fuse_session_fd(fuse));
+		close(fds[1]);
+	}
+	fuse_session_unmount(fuse);
+}
+
+/* From now on all messages between the kernel and libfuse pass through pending.c. */
+static bool follow_requests(const struct options *options, struct face *face,
+                            struct fuse_session *fuse)
+{
+	if (pending_begin(face, fuse) < 0) {
+		log_line(LC_ERROR, "cannot keep track of the kernel's requests");
+		return false;
+	}
+	if (options->debug && trace_begin(face) < 0)
+		log_line(LC_WARNING, "requests cannot be traced");
+	return true;
+}
+
+bool mount_begin(struct options *options, struct loop *loop, struct mount *mount)
+{
+	struct ledger *at = &loop->ledger;
+	struct face *face = loop->face;
+
+	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
+	if (!mount->fuse) {
+		log_line(LC_ERROR, "cannot begin a FUSE session");
+		return false;
+	}
+	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0)
+		return false; /* libfuse or fusermount3 has said why, in one line */
+	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
+	    !mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
+		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
+		end_session(mount->fuse);
+		mountpoint_detach_now(options->mountpoint, NULL);
+		return false;
+	}
+	if (!follow_requests(options, face, mount->fuse)) {
+		end_session(mount->fuse);
+		mountpoint_detach_now(options->mountpoint, NULL);
+		return false;
+	}
+	guardian_mounted(face->guardian, at->mount_id, at->device);
+	if (options->all_users && !guardian_reaches(face->guardian, ANOTHER_UID))
+		log_line(LC_WARNING, "on_lost cannot stop the processes of other users: they may "
+		                     "be at work when the next one holds");
+	keeper_give(KEEPER_GUARDIAN, guardian_fd(face->guardian));
+	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(face->guardian));
+	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
+	if (face->kernel_limit_s > 0)
+		log_line(LC_WARNING,
+		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
+		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
+		         face->kernel_limit_s);
+	return true;
+}
+
+/* libfuse gets the kernel's connection as /dev/fd/N: so it does not know of the mount, and will not
+ * unmount it. */
+bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed)
+{
+	struct face *face = loop->face;
+	char device[32];
+
+	snprintf(device, sizeof(device), "/dev/fd/%d", face->answers.fd);
+	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
+	if (!mount->fuse || fuse_session_mount(mount->fuse, device) < 0 ||
+	    !follow_requests(options, face, mount->fuse)) {
+		log_line(LC_ERROR, "cannot begin a FUSE session");
+		return false;
+	}
+	pending_greet(face, mount->fuse);
+	if (crashed)
+		answers_emit_again(face);
+	pending_replay(face, mount->fuse, crashed, inbox_keep_in_doubt);
+	pending_replay_read(face, mount->fuse, inbox_keep_in_doubt);
+	lc_claimed(face->lc);
+	return true;
+}
+
+int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ctx))
+{
+	struct face *face = loop->face;
+	bool served;
+	int status, is_open;
+
+	mount->at = &loop->ledger;
+	mount->nodes = face->nodes;
+	loop->fuse = mount->fuse;
+	served = loop_serve(loop, serving);
+	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
+	is_open = ask_for_open(loop, mount);
+	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))
+		status = EXIT_MOUNT;
+	else
+		log_line(LC_INFO,
+		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
+	if (is_open == 0)
+		files_end(face);
+	if (loop->stage == LOOP_SERVES) {
+		keeper_leaves();
+		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
+	}
+	end_session(mount->fuse);
+	answers_end(face);
+	holds_drop(face, 0, NULL);
+	holds_drop_kept(face);
+	lc_drain(face->lc);
+	return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mount.h - the mounted filesystem, from the ready session until it is unmounted.
+ */
+#ifndef FS_MOUNT_H
+#define FS_MOUNT_H
+
+#include "daemon/loop.h"
+
+struct mount {
+	struct nodes *nodes;
+	struct fuse_session *fuse;
+	const struct ledger *at; /* knows its path, number and device */
+	bool open;               /* a process has a door of it open */
+};
+
+/* Mounts. False: it is said why not. */
+bool mount_begin(struct options *options, struct loop *loop, struct mount *mount);
+/* Instead of that: the kernel's connection goes on, with all requests that wait. */
+bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed);
+/* Serves until it is unmounted. `serving` is called as by loop_serve(). Returns the exit status. */
+int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ctx));
+
+#endif

@@ -132,7 +132,8 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 	queue_judge(&queue, queue.slots_known ? lock->node.slots : 1);
 	match_takers(lock, &queue, number);
 	refuse_misled(lock);
-	if (queue.in_zone)
+	/* Beside an incompatible entry nobody is let in, whatever the order. */
+	if (queue.in_zone && !queue.incompatible)
 		order_find(lock, &queue, admit);
 	else
 		admit(lock, &queue);

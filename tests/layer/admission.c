@@ -443,6 +443,17 @@ static void beside_incompatible(void **state)
 }
 
 /* A holder goes on holding, and nothing is reported. */
+/* Where numbers repeat the order is not asked for first: it does not matter. */
+static void beside_incompatible_in_the_zone(void **state)
+{
+	struct rig *rig = *state;
+
+	begin_try(rig, 1, LC_SHARED);
+	rig_forget(rig);
+	takers_answer_list(rig, "x__rlock__2147483647");
+	rig_expect_told(rig, "1 taken EPROTO");
+}
+
 static void holder_beside_incompatible(void **state)
 {
 	struct rig *rig = *state;
@@ -536,6 +547,7 @@ int main(void)
 		cmocka_unit_test(upgrades),
 		TAKERS_TEST(upgrade_waits),
 		TAKERS_TEST(beside_incompatible),
+		TAKERS_TEST(beside_incompatible_in_the_zone),
 		TAKERS_TEST(holder_beside_incompatible),
 		TAKERS_TEST(nobody_waits),
 		TAKERS_TEST(looked_at_in_the_turn),

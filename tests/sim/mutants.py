@@ -530,7 +530,7 @@ mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
 # ---- 12: order ----
 
 mutant(12, 'zone_by_number', 'listing.c',
-       '\tif (queue.in_zone)\n\t\torder_find',
+       '\tif (queue.in_zone && !queue.incompatible)\n\t\torder_find',
        '\tif (0)\n\t\torder_find',
        sim('overflow'))
 mutant(12, 'zone_begins_at_the_overflow', 'queue.c',
@@ -1167,6 +1167,10 @@ mutant(24, 'waiters_never_changed', 'waiters.c',
        '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
        '\t\tif (0)',
        sim())
+mutant(25, 'incompatible_forgotten_in_the_zone', 'listing.c',
+       'if (queue.in_zone && !queue.incompatible)',
+       'if (queue.in_zone)',
+       sim('overflow', 102700))
 mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
        'if (!queue->incompatible || lock->takers.waiting == 0)',
        'if (1)',

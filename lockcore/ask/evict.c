@@ -22,6 +22,7 @@
 #include "pure/record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,7 +369,10 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		is_marked(evict);
 		return;
 	}
-	lc_report(call->lc, LC_NOTICE, "%s: marked for eviction by %s", call->path, evict->by);
+	lc_report(call->lc, LC_NOTICE,
+	          "%s: marked for eviction by %s; deleted at the latest %" PRId64
+	          " s after its mount was told",
+	          call->path, evict->by, wait_us / 1000000);
 	len = record_format_evicted(data, answer->data, (size_t)answer->data_len, evict->by);
 	send_change(evict, ensemble_set(call->path, data, len, answer->stat->version),
 	            mark_answered);

@@ -64,7 +64,9 @@ static void marked(void **state)
 	rig_expect_sent(rig, "get " PATH);
 	answer_entry(rig, 3, RECORD("8"));
 	rig_expect_sent(rig, "set " PATH " v3 '" MARKED "'");
-	rig_expect_reported(rig, "marked for eviction by ann");
+	rig_expect_reported(
+		rig,
+		"marked for eviction by ann; deleted at the latest 40 s after its mount was told");
 	rig_answer_version(rig, 4);
 	rig_expect_sent(rig, "get " POKES);
 	rig_expect_told(rig, "done");

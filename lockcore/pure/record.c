@@ -149,7 +149,7 @@ size_t record_format_lock(char ret_data[RECORD_LOCK_MAX], const struct lc_attrib
 	return (size_t)snprintf(
 		ret_data, RECORD_LOCK_MAX, MAGIC "uid: %u\ngid: %u\nmode: %o\ndoor_mode: %o\n\n",
 		(unsigned)attributes->uid, (unsigned)attributes->gid,
-		(unsigned)attributes->mode & 07777, (unsigned)attributes->door_mode & 0666);
+		(unsigned)attributes->mode & 02777, (unsigned)attributes->door_mode & 0666);
 }
 
 void record_parse_entry(const void *data, size_t len, struct lc_entry_info *ret_info)
@@ -307,7 +307,8 @@ bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_a
 	*ret_attributes = (struct lc_attributes){
 		.uid = (uid_t)uid,
 		.gid = (gid_t)gid,
-		.mode = (mode_t)mode,
+		/* A sticky bit, which only others write, would close the doors. */
+		.mode = (mode_t)mode & 02777,
 		.door_mode = (mode_t)door_mode & 0666,
 	};
 	return true;

@@ -213,7 +213,7 @@ static void fuzz_record_lock(const uint8_t *data, size_t size)
 	size_t len;
 
 	if (record_parse_lock(copy, size, &out)) {
-		MUST((out.mode & ~07777u) == 0 && (out.door_mode & ~0666u) == 0);
+		MUST((out.mode & ~02777u) == 0 && (out.door_mode & ~0666u) == 0);
 		MUST(out.uid != (uid_t)-1 && out.gid != (gid_t)-1);
 		len = record_format_lock(text, &out);
 		MUST(len == strlen(text) && len < sizeof(text));

@@ -47,8 +47,19 @@ static void lock_text(void **state)
 	};
 	len = record_format_lock(data, &attributes);
 	assert_int_equal(len, strlen(data));
-	assert_string_equal(data, "zklockfs: 1\nuid: 4294967294\ngid: 4294967294\nmode: 7777\n"
+	assert_string_equal(data, "zklockfs: 1\nuid: 4294967294\ngid: 4294967294\nmode: 2777\n"
 	                          "door_mode: 666\n\n");
+}
+
+/* A sticky bit that another client has written would close the doors. */
+static void bits_of_others(void **state)
+{
+	static const char text[] = "zklockfs: 1\nuid: 1\ngid: 2\nmode: 7777\ndoor_mode: 666\n\n";
+	struct lc_attributes out;
+
+	(void)state;
+	assert_true(read_lock(text, sizeof(text) - 1, &out));
+	assert_int_equal(out.mode, 02777);
 }
 
 static void lock_both_ways(void **state)
@@ -56,7 +67,7 @@ static void lock_both_ways(void **state)
 	static const struct lc_attributes rows[] = {
 		{0, 0, 0, 0},
 		{1000, 100, 0755, 0644},
-		{1, 2, 07777, 0666},
+		{1, 2, 02777, 0666},
 		{65534, 65534, 0700, 0600},
 		{UINT32_MAX - 1, UINT32_MAX - 1, 02775, 0664},
 		{5, 6, 0, 0222},
@@ -346,15 +357,11 @@ static void longest_data(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lock_text),
-		cmocka_unit_test(lock_both_ways),
-		cmocka_unit_test(locks_of_others),
-		cmocka_unit_test(truncated_locks),
-		cmocka_unit_test(kinds),
-		cmocka_unit_test(slots),
-		cmocka_unit_test(values),
-		cmocka_unit_test(rewriting),
-		cmocka_unit_test(rewriting_without_attributes),
+		cmocka_unit_test(lock_text),       cmocka_unit_test(bits_of_others),
+		cmocka_unit_test(lock_both_ways),  cmocka_unit_test(locks_of_others),
+		cmocka_unit_test(truncated_locks), cmocka_unit_test(kinds),
+		cmocka_unit_test(slots),           cmocka_unit_test(values),
+		cmocka_unit_test(rewriting),       cmocka_unit_test(rewriting_without_attributes),
 		cmocka_unit_test(longest_data),
 	};
 

@@ -11,7 +11,7 @@
 #include "host/log.h"
 #include "port/ensemble_zookeeper.h"
 #include "store/store.h"
-#include "tree/lock_dir.h"
+#include "tree/fixed.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -97,7 +97,7 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.uid = loop->face->uid,
 		.without = loop->face->without,
-		.reserved = lock_dir_reserved,
+		.reserved = fixed_reserved,
 		.clock_us = clock_us,
 		.wall_ms = wall_ms,
 		.random = random_bytes,

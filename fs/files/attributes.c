@@ -12,7 +12,7 @@
 #include "files/text.h"
 #include "host/clock.h"
 #include "request/parked.h"
-#include "tree/view.h"
+#include "tree/fixed.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,23 +63,19 @@ void attributes_unlearn(const struct face *face, struct node *lock)
 	node_uncache(face->nodes, lock);
 }
 
-/* About the mount: its text is made when it is opened. A collector of metrics does not believe one
- * that is old. */
-static bool is_of_now(const struct node *node)
-{
-	return node->kind == NODE_STATUS || node->kind == NODE_METRICS ||
-	       node->kind == NODE_LOCKS || node->kind == NODE_HISTORY;
-}
-
+/* A door has size 0: grep, tar and file(1) leave it alone. */
 void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
 {
 	const struct node *lock = lock_of(node);
+	const struct fixed_file *fixed = fixed_of(node->kind);
 	struct lc_attributes owner = attributes_of_lock(face, lock);
 	struct stat st = {
 		.st_ino = node->ino,
+		.st_mode = fixed ? fixed->mode : S_IFDIR | 0755,
 		.st_nlink = 1,
 		.st_uid = owner.uid,
 		.st_gid = owner.gid,
+		.st_size = fixed ? fixed->size : 0,
 		.st_blksize = 4096,
 	};
 
@@ -89,26 +85,16 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		st.st_uid = face->uid;
 		st.st_gid = face->gid;
 	}
-	if (is_of_now(node))
+	/* Its text is made when it is opened. A collector of metrics does not believe one that is
+	 * old. */
+	if (fixed && fixed->in == NODE_ABOUT)
 		st.st_ctim = st.st_mtim = st.st_atim =
 			to_timespec(clock_read_ns(CLOCK_REALTIME) / 1000000);
-	switch (node->kind) {
-	case NODE_ROOT:
-		st.st_mode = S_IFDIR | 0755;
-		break;
-	case NODE_LOCK:
+	if (node->kind == NODE_LOCK) {
 		st.st_mode = S_IFDIR | owner.mode;
-		break;
-	case NODE_DOOR: /* size 0: grep, tar and file(1) leave it alone */
+	} else if (node->kind == NODE_DOOR || node->kind == NODE_VALUE) {
 		st.st_mode = S_IFREG | owner.door_mode;
-		break;
-	case NODE_QUEUE: /* for everybody, as its entries: evict_entry() checks the caller */
-		st.st_mode = S_IFDIR | 0777;
-		break;
-	case NODE_ABOUT:
-		st.st_mode = S_IFDIR | 0555;
-		break;
-	case NODE_ENTRY:
+	} else if (node->kind == NODE_ENTRY) {
 		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
 		/* Data that other clients wrote is not believed. */
 		st.st_uid =
@@ -116,23 +102,6 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 		st.st_gid = st.st_uid;
 		st.st_size = VIEW_SIZE;
 		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry.since_ms);
-		break;
-	case NODE_VALUE:
-		st.st_mode = S_IFREG | owner.door_mode;
-		st.st_size = LC_VALUE_MAX;
-		break;
-	case NODE_SLOTS:
-		st.st_mode = S_IFREG | 0644;
-		st.st_size = VIEW_SIZE;
-		break;
-	case NODE_HOLDER:
-	case NODE_STATUS:
-	case NODE_METRICS:
-	case NODE_LOCKS:
-	case NODE_HISTORY:
-		st.st_mode = S_IFREG | 0444;
-		st.st_size = node->kind == NODE_METRICS ? VIEW_METRICS_SIZE : VIEW_SIZE;
-		break;
 	}
 	/* wc -c and tail -c jump to near the end of a file that is larger than a block. */
 	if (st.st_size > st.st_blksize)

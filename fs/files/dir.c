@@ -9,7 +9,7 @@
 #include "files/lists.h"
 #include "request/face.h"
 #include "request/parked.h"
-#include "tree/lock_dir.h"
+#include "tree/fixed.h"
 #include "tree/snapshot.h"
 
 #include <errno.h>
@@ -110,20 +110,11 @@ static void add_static(struct dir_list *list, const struct node *node)
 {
 	add_name(list, ".", S_IFDIR);
 	add_name(list, "..", S_IFDIR);
-	if (node->kind == NODE_ROOT)
-		add_name(list, ".zklockfs", S_IFDIR);
-	if (node->kind == NODE_ABOUT) {
-		add_name(list, "history", S_IFREG);
-		add_name(list, "locks", S_IFREG);
-		add_name(list, "metrics", S_IFREG);
-		add_name(list, "status", S_IFREG);
-	}
-	if (node->kind == NODE_LOCK) {
-		for (size_t i = 0; door_names[i]; i++)
-			add_name(list, door_names[i], S_IFREG);
-		for (const struct lock_file *file = lock_files; file->name; file++)
-			add_name(list, file->name, file->kind == NODE_QUEUE ? S_IFDIR : S_IFREG);
-	}
+	for (size_t i = 0; node->kind == NODE_LOCK && door_names[i]; i++)
+		add_name(list, door_names[i], S_IFREG);
+	for (const struct fixed_file *file = fixed_files; file->name; file++)
+		if (file->in == node->kind)
+			add_name(list, file->name, file->mode & S_IFMT);
 }
 
 static void add_listed(struct dir_list *list, const struct node *node,

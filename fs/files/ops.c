@@ -19,7 +19,7 @@
 #include "host/log.h"
 #include "request/face.h"
 #include "request/parked.h"
-#include "tree/lock_dir.h"
+#include "tree/fixed.h"
 #include "tree/snapshot.h"
 
 #include <errno.h>
@@ -297,7 +297,6 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 
 static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
 {
-	const struct lock_file *file = lock_file_find(name);
 	struct door door;
 	int r = door_parse(name, &door);
 
@@ -316,8 +315,6 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 		}
 		node->door = door;
 		reply_entry(face, req, node);
-	} else if (file) {
-		reply_child(face, req, parent, name, file->kind);
 	} else {
 		lookup_lock(face, req, parent, name);
 	}
@@ -327,48 +324,22 @@ static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
 	struct face *face = face_of(req);
 	struct node *parent = node_by_ino(face->nodes, parent_ino);
+	const struct fixed_file *file = fixed_find(parent->kind, name);
 
 	if (strlen(name) > LC_NAME_MAX) {
 		fuse_reply_err(req, ENAMETOOLONG);
 		return;
 	}
-	switch (parent->kind) {
-	case NODE_ROOT:
-		if (strcmp(name, ".zklockfs") == 0)
-			reply_child(face, req, parent, name, NODE_ABOUT);
-		else
-			lookup_lock(face, req, parent, name);
-		return;
-	case NODE_LOCK:
+	if (file)
+		reply_child(face, req, parent, name, file->kind);
+	else if (parent->kind == NODE_LOCK)
 		lookup_in_lock(face, req, parent, name);
-		return;
-	case NODE_QUEUE:
+	else if (parent->kind == NODE_ROOT)
+		lookup_lock(face, req, parent, name);
+	else if (parent->kind == NODE_QUEUE)
 		lookup_entry(face, req, parent, name);
-		return;
-	case NODE_ABOUT:
-		if (strcmp(name, "status") == 0)
-			reply_child(face, req, parent, name, NODE_STATUS);
-		else if (strcmp(name, "metrics") == 0)
-			reply_child(face, req, parent, name, NODE_METRICS);
-		else if (strcmp(name, "locks") == 0)
-			reply_child(face, req, parent, name, NODE_LOCKS);
-		else if (strcmp(name, "history") == 0)
-			reply_child(face, req, parent, name, NODE_HISTORY);
-		else
-			fuse_reply_err(req, ENOENT);
-		return;
-	case NODE_DOOR:
-	case NODE_ENTRY:
-	case NODE_HOLDER:
-	case NODE_VALUE:
-	case NODE_SLOTS:
-	case NODE_STATUS:
-	case NODE_METRICS:
-	case NODE_LOCKS:
-	case NODE_HISTORY:
-		fuse_reply_err(req, ENOTDIR);
-		return;
-	}
+	else
+		fuse_reply_err(req, parent->kind == NODE_ABOUT ? ENOENT : ENOTDIR);
 }
 
 static void forget_lookups(struct face *face, fuse_ino_t ino, uint64_t lookups)

@@ -17,7 +17,7 @@
 #include "request/parked.h"
 #include "setup/servers.h"
 #include "setup/settings.h"
-#include "tree/view.h"
+#include "tree/fixed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -150,7 +150,7 @@ static void describe_processes(const struct face *face, struct view_mount *mount
 	mount->lines_not_written = log.not_written;
 }
 
-static void about_open(struct face *face, fuse_req_t req, struct node *node)
+static void about_open(struct face *face, fuse_req_t req, struct node *node, view_fn *view)
 {
 	struct lc_status status;
 	struct text text = {0};
@@ -174,6 +174,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node)
 		mount.safe_version = PROBE_SAFE;
 	mount.mountpoint = face->facts.mountpoint;
 	mount.history = &face->holds->stories.history;
+	mount.reader = fuse_req_ctx(req)->uid;
 	describe_processes(face, &mount);
 	longest_find(face, longest, &mount);
 	lc_status(face->lc, &status);
@@ -182,11 +183,7 @@ static void about_open(struct face *face, fuse_req_t req, struct node *node)
 	mount.on_lost = face->facts.on_lost;
 	mount.pid_namespace = pid_namespace();
 	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
-	if (node->kind == NODE_HISTORY)
-		r = history_view(&face->holds->stories.history, fuse_req_ctx(req)->uid, &text);
-	else
-		r = (node->kind == NODE_METRICS ? view_metrics : view_status)(&status, &mount,
-		                                                              &text);
+	r = view(&status, &mount, &text);
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
@@ -238,29 +235,13 @@ static int ask_for(struct opening *opening)
 	struct lc *lc = parked->face->lc;
 	struct node *node = parked->node;
 
-	switch (node->kind) {
-	case NODE_HOLDER:
-		return ask_info(opening);
-	case NODE_ENTRY:
-		return ask_one_entry(opening);
-	case NODE_VALUE:
+	if (node->kind == NODE_VALUE)
 		return lc_value(lc, node->lock, parked_uid(parked), value_read, opening,
 		                &parked->call);
-	case NODE_SLOTS:
+	if (node->kind == NODE_SLOTS)
 		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, opening,
 		               &parked->call);
-	case NODE_ROOT:
-	case NODE_LOCK:
-	case NODE_DOOR:
-	case NODE_QUEUE:
-	case NODE_ABOUT:
-	case NODE_STATUS:
-	case NODE_METRICS:
-	case NODE_LOCKS:
-	case NODE_HISTORY:
-		break;
-	}
-	return -EISDIR;
+	return node->kind == NODE_ENTRY ? ask_one_entry(opening) : ask_info(opening);
 }
 
 static bool is_writable(const struct node *node)
@@ -270,6 +251,7 @@ static bool is_writable(const struct node *node)
 
 void text_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 {
+	const struct fixed_file *fixed = fixed_of(node->kind);
 	int access = flags & O_ACCMODE;
 	struct opening *opening;
 
@@ -289,8 +271,8 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 		reply_text(face, req, node, NULL, 0, 0);
 		return;
 	}
-	if (node->kind == NODE_STATUS || node->kind == NODE_METRICS || node->kind == NODE_HISTORY) {
-		about_open(face, req, node);
+	if (fixed && fixed->view) {
+		about_open(face, req, node, fixed->view);
 		return;
 	}
 	opening = park(face, req, node, sizeof(*opening));

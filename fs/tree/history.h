@@ -51,9 +51,8 @@ struct history {
 void history_add(struct history *history, const struct history_hold *hold, int64_t held_us);
 void history_finish(struct history *history);
 const char *history_end_name(enum history_end end);
-/* The part that this user may see: the own lines, and all of them for root. 0 or -ENOMEM; the
- * caller frees ret_text->data. */
-int history_view(const struct history *history, uid_t uid, struct text *ret_text);
+/* The part that the reader may see: the own lines, and all of them for root. */
+view_fn history_view;
 
 /* One hold that has ended; and what is counted of all. */
 void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored);

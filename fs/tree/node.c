@@ -345,7 +345,7 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 
 	CARRY_64(carry, ino);
 	CARRY_64(carry, above);
-	CARRY_ENUM(carry, kind, NODE_HISTORY);
+	CARRY_ENUM(carry, kind, NODE_KIND_LAST);
 	name = carry_text(carry, name);
 	CARRY_BOOL(carry, named);
 	if (!carry->loads)

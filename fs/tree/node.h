@@ -50,6 +50,7 @@ enum node_kind {
 	NODE_LOCKS,   /* .zklockfs/locks */
 	NODE_HISTORY, /* .zklockfs/history */
 };
+#define NODE_KIND_LAST NODE_HISTORY
 
 struct flock_claim; /* flock_claim.h */
 struct ask;

@@ -59,6 +59,7 @@ struct view_mount {
 	size_t open_bytes; /* what users have open: budget.h */
 	const char *mountpoint;
 	const struct history *history;
+	uid_t reader;                           /* who has opened the file */
 	int64_t oldest_hold_us, oldest_wait_us; /* 0: none */
 	unsigned kept;                          /* given back, but before their least time */
 	const struct view_held *longest;        /* for the metrics, each lock once */
@@ -66,16 +67,15 @@ struct view_mount {
 	/* Processes that were sent SIGTERM, SIGKILL, and that could not be signalled: on_lost. */
 	unsigned long terms, kills, spared;
 	/* Processes beside the daemon: */
-	bool guardian, has_guardian; /* there is to be one; there is */
-	bool keeper, has_keeper;
+	bool guardian, has_guardian, keeper, has_keeper; /* there is to be one; there is */
 	unsigned long log_ended, looks_ended; /* children that others have killed; new ones came */
 	unsigned long lines_not_written;      /* of the log */
 };
 
-int view_status(const struct lc_status *status, const struct view_mount *mount,
-                struct text *ret_text);
-int view_metrics(const struct lc_status *status, const struct view_mount *mount,
-                 struct text *ret_text);
+/* The text of a file of .zklockfs. */
+typedef int view_fn(const struct lc_status *status, const struct view_mount *mount,
+                    struct text *ret_text);
+view_fn view_status, view_metrics;
 
 #define VIEW_TIME_MAX 40
 /* RFC 3339 in UTC; "-" below 0. */

@@ -2,7 +2,7 @@
  *
  * The files of every lock, and the names that no lock can have because of them.
  */
-#include "tree/lock_dir.h"
+#include "tree/fixed.h"
 
 #include "unit.h"
 
@@ -11,13 +11,18 @@
 static void files(void **state)
 {
 	(void)state;
-	assert_int_equal(lock_file_find("queue")->kind, NODE_QUEUE);
-	assert_int_equal(lock_file_find("holder")->kind, NODE_HOLDER);
-	assert_int_equal(lock_file_find("value")->kind, NODE_VALUE);
-	assert_int_equal(lock_file_find("slots")->kind, NODE_SLOTS);
-	assert_null(lock_file_find("lock"));
-	assert_null(lock_file_find("queues"));
-	assert_null(lock_file_find(""));
+	assert_int_equal(fixed_find(NODE_LOCK, "queue")->kind, NODE_QUEUE);
+	assert_int_equal(fixed_find(NODE_LOCK, "holder")->kind, NODE_HOLDER);
+	assert_int_equal(fixed_find(NODE_LOCK, "value")->kind, NODE_VALUE);
+	assert_int_equal(fixed_find(NODE_LOCK, "slots")->kind, NODE_SLOTS);
+	assert_null(fixed_find(NODE_LOCK, "lock"));
+	assert_null(fixed_find(NODE_LOCK, "queues"));
+	assert_null(fixed_find(NODE_LOCK, ""));
+	assert_null(fixed_find(NODE_LOCK, "status"));
+	assert_int_equal(fixed_find(NODE_ABOUT, "status")->kind, NODE_STATUS);
+	assert_int_equal(fixed_find(NODE_ROOT, ".zklockfs")->kind, NODE_ABOUT);
+	assert_ptr_equal(fixed_of(NODE_SLOTS), fixed_find(NODE_LOCK, "slots"));
+	assert_null(fixed_of(NODE_ENTRY));
 }
 
 static void reserved(void **state)
@@ -45,7 +50,7 @@ static void reserved(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const char *why = lock_dir_reserved(rows[i].name);
+		const char *why = fixed_reserved(rows[i].name);
 
 		expect(why && strstr(why, rows[i].word), "%s: %s", rows[i].name, why);
 	}
@@ -58,8 +63,7 @@ static void not_reserved(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(names); i++)
-		expect(!lock_dir_reserved(names[i]), "'%s': %s", names[i],
-		       lock_dir_reserved(names[i]));
+		expect(!fixed_reserved(names[i]), "'%s': %s", names[i], fixed_reserved(names[i]));
 }
 
 int main(void)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fixed.c - see fixed.h.
+ */
+#include "tree/fixed.h"
+
+#include "tree/history.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define READ (S_IFREG | 0444)
+
+const struct fixed_file fixed_files[] = {
+	{NODE_ROOT, ".zklockfs", NODE_ABOUT, S_IFDIR | 0555, 0, NULL},
+	{NODE_ABOUT, "history", NODE_HISTORY, READ, VIEW_SIZE, history_view},
+	{NODE_ABOUT, "locks", NODE_LOCKS, READ, VIEW_SIZE, NULL},
+	{NODE_ABOUT, "metrics", NODE_METRICS, READ, VIEW_METRICS_SIZE, view_metrics},
+	{NODE_ABOUT, "status", NODE_STATUS, READ, VIEW_SIZE, view_status},
+	{NODE_LOCK, "holder", NODE_HOLDER, READ, VIEW_SIZE, NULL},
+	/* For everybody, as its entries: evict_entry() checks the caller. */
+	{NODE_LOCK, "queue", NODE_QUEUE, S_IFDIR | 0777, 0, NULL},
+	{NODE_LOCK, "slots", NODE_SLOTS, READ | 0200, VIEW_SIZE, NULL},
+	{NODE_LOCK, "value", NODE_VALUE, S_IFREG, LC_VALUE_MAX, NULL}, /* with the mode of doors */
+	{.name = NULL},
+};
+
+const struct fixed_file *fixed_find(enum node_kind in, const char *name)
+{
+	for (const struct fixed_file *file = fixed_files; file->name; file++)
+		if (file->in == in && strcmp(name, file->name) == 0)
+			return file;
+	return NULL;
+}
+
+const struct fixed_file *fixed_of(enum node_kind kind)
+{
+	for (const struct fixed_file *file = fixed_files; file->name; file++)
+		if (file->kind == kind)
+			return file;
+	return NULL;
+}
+
+const char *fixed_reserved(const char *name)
+{
+	struct door door;
+
+	if (door_parse(name, &door) != -ENOENT && strchr(name, '@'))
+		return "this would be a door with a time limit";
+	if (door_parse(name, &door) != -ENOENT || fixed_find(NODE_LOCK, name))
+		return "this is the name of a file in every lock";
+	return NULL;
+}

@@ -166,10 +166,8 @@ static void totals_carry(struct carry *carry, struct ledger *ledger)
 	CARRY_64(carry, ledger->stopped_us);
 	contact_carry(carry, ledger->contact);
 	history_counts_carry(carry, &face->holds->stories.history);
-	if (carry_has(carry, 4)) {
-		CARRY_64(carry, face->holds->stories.stopped);
-		CARRY_64(carry, ledger->contact->since_ms);
-	}
+	CARRY_64(carry, face->holds->stories.stopped);
+	CARRY_64(carry, ledger->contact->since_ms);
 }
 
 static void part_carry(struct carry *carry, struct ledger *ledger, enum part part)

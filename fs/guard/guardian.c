@@ -345,7 +345,7 @@ void guardian_carry(struct carry *carry, struct guardian **guardian)
 
 	CARRY_BOOL(carry, is);
 	CARRY_SIZE(carry, size, SIZE_MAX / 2);
-	if (size != sizeof(struct page) && size != PAGE_OF_BEFORE)
+	if (size != sizeof(struct page))
 		carry->refuse("the guardian is of another version");
 	if (!is)
 		return;
@@ -356,10 +356,7 @@ void guardian_carry(struct carry *carry, struct guardian **guardian)
 	CARRY_LASTING_FD(carry, own->page_fd);
 	CARRY_LASTING_FD(carry, own->fd);
 	if (carry->loads && !carry->checks) {
-		/* A guardian of the version before leaves what it does not know. */
-		if ((size < sizeof(struct page) &&
-		     ftruncate(own->page_fd, sizeof(struct page)) < 0) ||
-		    !map_page(own))
+		if (!map_page(own))
 			carry->refuse(strerror(errno));
 		count_slots(carry, own);
 	}

@@ -10,7 +10,6 @@
 #include "guard/guardian.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 
 enum slot_state {
 	SLOT_FREE,
@@ -50,7 +49,6 @@ struct page {
 	_Atomic unsigned filled;
 	_Atomic int recent[GUARDIAN_SLOTS];
 	struct slot slots[GUARDIAN_SLOTS];
-	/* A guardian of the version before has a page that ends here: guardian_carry(). */
 	_Atomic unsigned long terms, kills; /* processes that were sent SIGTERM, SIGKILL */
 	_Atomic unsigned long spared;       /* and that were to be, and may not */
 	_Atomic unsigned long looks_ended;  /* children that looked, and that somebody has killed */
@@ -58,8 +56,6 @@ struct page {
 	_Atomic uint64_t stopped[GUARDIAN_SLOTS];
 	char locks[GUARDIAN_SLOTS][SLOT_LOCK_MAX + 1];
 };
-
-#define PAGE_OF_BEFORE offsetof(struct page, terms)
 
 /* A slot as it was at one moment: all of it is of one hold. */
 struct slot_now {

@@ -141,10 +141,6 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 		carry->refuse("the state has a taker without a door");
 	if (carry->loads)
 		node_ref(hold->node);
-	/* Its story, which is kept behind that, begins with the same. */
-	CARRY_ENUM(carry, hold->story.mode, LC_SHARED);
-	caller_carry(carry, &hold->story.caller);
-	CARRY_U32(carry, hold->story.uid);
 	CARRY_PID(carry, hold->asker);
 	CARRY_64(carry, hold->owner);
 	hold->lineage = lineage_carry(carry, hold->lineage);
@@ -165,8 +161,6 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)
 		linger_carry(carry, &face->holds->linger, &hold->lingering);
-	if (carry_has(carry, 4))
-		story_more_carry(carry, &hold->story);
 }
 
 static int compare_serials(const struct hold *a, const struct hold *b)

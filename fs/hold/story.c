@@ -333,7 +333,7 @@ void story_end(struct story *story, const struct lc_taker *taker)
 void story_carry(struct carry *carry, struct story *story, struct stories *stories,
                  const char *lock)
 {
-	const char *by;
+	const char *by, *after;
 
 	story->of = stories;
 	story->lock = lock;
@@ -347,12 +347,7 @@ void story_carry(struct carry *carry, struct story *story, struct stories *stori
 	by = carry_text(carry, story->by);
 	if (carry->loads && by)
 		story->by = strdup(by);
-}
-
-void story_more_carry(struct carry *carry, struct story *story)
-{
-	const char *after = carry_text(carry, story->after);
-
+	after = carry_text(carry, story->after);
 	if (carry->loads && after)
 		story->after = strdup(after);
 }

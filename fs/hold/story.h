@@ -59,9 +59,6 @@ void story_end(struct story *story, const struct lc_taker *taker);
 void story_carry(struct carry *carry, struct story *story, struct stories *stories,
                  const char *lock);
 
-/* What records have of it at their end since version 4. */
-void story_more_carry(struct carry *carry, struct story *story);
-
 /* A refusal without a story. `error`: negative; `why`: in words, NULL for the usual ones. */
 void story_refuse(const struct stories *stories, const char *lock, const struct caller *caller,
                   uid_t uid, int error, const char *why);

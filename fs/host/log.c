@@ -357,12 +357,10 @@ void log_carry(struct carry *carry)
 {
 	CARRY_BOOL(carry, to_syslog);
 	CARRY_FD(carry, child.fd);
-	if (carry_has(carry, 4)) {
-		CARRY_FD(carry, child.its_fd);
-		CARRY_PID(carry, child.pid);
-		CARRY_64(carry, not_written);
-		CARRY_64(carry, children_ended);
-	}
+	CARRY_FD(carry, child.its_fd);
+	CARRY_PID(carry, child.pid);
+	CARRY_64(carry, not_written);
+	CARRY_64(carry, children_ended);
 	if (!carry->loads || carry->checks || to_syslog)
 		return;
 	/* After a crash the other one has ended, or serves the guardian alone. */

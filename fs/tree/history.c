@@ -165,13 +165,9 @@ static void needed_text_carry(struct carry *carry, const char **text)
 		carry->refuse("the state has a hold without a text");
 }
 
-/* To versions before 4 a lock whose holder was stopped is lost. */
 static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
 {
-	bool stopped = hold->end == HISTORY_STOPPED;
-	enum history_end end = stopped ? HISTORY_LOST : hold->end;
-
-	CARRY_ENUM(carry, end, HISTORY_EVICTED);
+	CARRY_ENUM(carry, hold->end, HISTORY_STOPPED);
 	CARRY_ENUM(carry, hold->mode, LC_SHARED);
 	CARRY_PID(carry, hold->pid);
 	CARRY_U32(carry, hold->uid);
@@ -184,9 +180,6 @@ static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
 	needed_text_carry(carry, &hold->lock);
 	needed_text_carry(carry, &hold->by);
 	needed_text_carry(carry, &hold->reason);
-	if (carry_has(carry, 4))
-		CARRY_BOOL(carry, stopped);
-	hold->end = stopped ? HISTORY_STOPPED : end;
 }
 
 void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored)

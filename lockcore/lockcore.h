@@ -220,6 +220,7 @@ struct lc_counters {
 	unsigned long overdue;   /* locks lost by lc_limit() */
 	unsigned long abandoned; /* takers that left before a grant or an error */
 	unsigned long doubts;    /* how often the clock may have stood still */
+	unsigned long crowded;   /* takers that were refused because so many waited */
 	/* Errors told, or returned by lc_take(): by errno, in the order of lc_failure_codes. */
 	unsigned long failures[LC_FAILURES];
 	unsigned long requests; /* sent to the ensemble; a transaction is one */
@@ -278,6 +279,8 @@ const char *lc_state_name(enum lc_state state);
 
 enum lc_mode { LC_EXCLUSIVE, LC_SHARED };
 
+#define LC_CROWD_MAX ((1u << 20) - 1) /* of lc_request.crowd */
+
 struct lc_request {
 	const char *lock;  /* path below the root */
 	int64_t czxid;     /* of the lock that is meant; 0: any lock of this name. ENOENT: the name
@@ -288,14 +291,17 @@ struct lc_request {
 	 * (EAGAIN if wait_us is 0): an exclusive entry in between waits for the old one. */
 	struct lc_taker *replaces;
 	int64_t wait_us; /* 0: at once, or EAGAIN; LC_FOREVER; else ETIMEDOUT after it */
-	pid_t pid;       /* 0: not visible */
+	/* EAGAIN if so many wait before it when it comes; 0: any number may. Nothing to a taker
+	 * that does not wait, or replaces another one. */
+	unsigned crowd;
+	pid_t pid; /* 0: not visible */
 	uid_t uid;
 	const char *command;
 	const char *reason; /* shown while it waits, too; NULL or "": none. Cut at LC_REASON_MAX */
 };
 
 /* Called exactly once, unless lc_leave() comes first. 0: held. Errors:
- *   EAGAIN, EDEADLK       the ensemble has shown another entry in the way
+ *   EAGAIN, EDEADLK       the ensemble has shown another entry in the way; or a crowd
  *   ETIMEDOUT             wait_us is over, and somebody else has the lock
  *   ENOENT, ECANCELED     the lock, or the entry, was removed
  *   EHOSTUNREACH          wait_us is over, or it is 0, and there was no answer in time

@@ -28,6 +28,7 @@ static void recheck_taker(void *ctx)
 	entry_write_since(&taker->entry); /* first: the watch is not to tell of it */
 	entry_watch(&taker->entry);
 	lock_recheck(taker->entry.lock);
+	taker_step(taker); /* its delete is tried again */
 	if (taker->state == TAKER_HELD)
 		handoff_watch_next(taker);
 }
@@ -108,6 +109,8 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	entry = &taker->entry;
 	taker->meant = request->czxid;
 	taker->immediate = request->wait_us == 0;
+	if (!taker->immediate && !request->replaces)
+		taker->crowd = request->crowd & LC_CROWD_MAX;
 	taker->asked_us = now;
 	taker->wait_until_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
 	taker->hold_until_us = LC_FOREVER;
@@ -137,9 +140,8 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 	           session_lease_is_valid(lock->lc)) {
 		taker_fail(taker, -EAGAIN);
 	} else {
-		taker_set_wait(taker, taker->immediate ? WAIT_PROBING : WAIT_QUEUED);
-		taker->entry.lists.probed_at =
-			lock->lists.sent; /* an older listing says nothing to it */
+		if (taker->immediate || taker->crowd > 0)
+			taker_probe(taker);
 		taker_step(taker);
 	}
 }

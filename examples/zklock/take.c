@@ -4,7 +4,7 @@
  *
  * The door is `flock`: it takes a reason before it is locked, which others see while this
  * process waits, and flock(2) with LOCK_UN gives the lock back whoever has the descriptor.
- * Only `reentrant` is a door of its own.
+ * Only `reentrant` is a door of its own. Both may say behind how many to wait.
  */
 #include "take.h"
 
@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -27,7 +28,8 @@
 #include <unistd.h>
 
 #define EARLY_REASON_MAX 255 /* of what is written before the lock is held */
-#define AGAIN_NS 100000000   /* a signal that comes just before the wait does not end it */
+#define DOOR_MAX 32
+#define AGAIN_NS 100000000 /* a signal that comes just before the wait does not end it */
 
 static volatile sig_atomic_t time_is_over;
 
@@ -163,7 +165,9 @@ static int fail(struct take *take, const struct lock *lock, int error)
 	}
 	if (!take->quiet || !is_not_to_be_had(error))
 		warnx("%s: %s", clean(shown, sizeof(shown), lock->name),
-		      text ? text : explain_errno(error));
+		      text                             ? text
+		      : error == EAGAIN && take->ahead ? "not free, and too many wait for it"
+		                                       : explain_errno(error));
 	if (!take->quiet && (error == EAGAIN || error == ETIMEDOUT))
 		tell_holder(take, lock);
 	return failure_status(take, error);
@@ -209,15 +213,23 @@ static int open_named(const struct take *take, const struct lock *lock, const ch
 	return fd;
 }
 
+static int open_to_take(const struct take *take, struct lock *lock, int flags)
+{
+	char door[DOOR_MAX];
+
+	snprintf(door, sizeof(door), take->ahead ? "%s@ahead=%u" : "%s",
+	         take->reentrant ? "reentrant" : "flock", take->ahead);
+	lock->fd = open_named(take, lock, door, flags);
+	return lock->fd < 0 ? -errno : 0;
+}
+
 /* Opening `flock` takes nothing; `reentrant` is only looked at so far. */
 static int open_door(const struct take *take, struct lock *lock)
 {
 	char path[LOCK_NAME_MAX + 16];
 
-	if (!take->reentrant) {
-		lock->fd = open_named(take, lock, "flock", 0);
-		return lock->fd < 0 ? -errno : 0;
-	}
+	if (!take->reentrant)
+		return open_to_take(take, lock, 0);
 	strcpy(path, lock->name);
 	strcat(path, "/reentrant");
 	return faccessat(take->mount->dir, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
@@ -254,10 +266,8 @@ static int ask(const struct take *take, struct lock *lock)
 	int mode = take->shared ? LOCK_SH : LOCK_EX;
 	bool wait = take->limit_ms != 0;
 
-	if (take->reentrant) {
-		lock->fd = open_named(take, lock, "reentrant", wait ? 0 : O_NONBLOCK);
-		return lock->fd < 0 ? -errno : 0;
-	}
+	if (take->reentrant)
+		return open_to_take(take, lock, wait ? 0 : O_NONBLOCK);
 	if (take->reason)
 		write_early_reason(take, lock);
 	return flock(lock->fd, mode | (wait ? 0 : LOCK_NB)) < 0 ? -errno : 0;

@@ -17,6 +17,7 @@
 
 #define TOKEN_MAX 24
 #define REASON_MAX 4096
+#define TAKE_AHEAD_MAX 1048575u /* zklockfs(5) */
 
 struct lock {
 	char *name; /* below the mount */
@@ -33,6 +34,7 @@ struct take {
 	const char *reason;  /* NULL: none is written */
 	const char *command; /* the name that others see */
 	int64_t limit_ms;    /* for all together; -1 none */
+	unsigned ahead;      /* refused where so many wait; 0: not */
 	bool shared;
 	bool reentrant;
 	bool verbose;

@@ -28,7 +28,7 @@
 #define LOCKS_MAX 256
 #define GRACE_MS 1000
 
-enum { OPTION_AT_MOST = 256, OPTION_AT_LEAST };
+enum { OPTION_AHEAD = 256, OPTION_AT_MOST, OPTION_AT_LEAST };
 
 static const char help[] =
 	"usage: zklock [OPTION...] LOCK... -- COMMAND [ARGUMENT...]\n"
@@ -43,6 +43,7 @@ static const char help[] =
 	"  -m, --mount DIR     where the locks are ($ZKLOCKFS, or the only zklockfs)\n"
 	"  -w, --wait TIME     wait at most this long for all locks together\n"
 	"  -n, --nonblock      do not wait\n"
+	"      --ahead N       do not wait behind N others\n"
 	"  -s, --shared        take the locks beside others that share them\n"
 	"  -R, --reentrant     join the hold of a parent process\n"
 	"  -r, --reason TEXT   reason shown to others, also while waiting (COMMAND)\n"
@@ -68,6 +69,7 @@ static const struct option long_options[] = {
 	{"reason", required_argument, NULL, 'r'},
 	{"close", no_argument, NULL, 'o'},
 	{"grace", required_argument, NULL, 'k'},
+	{"ahead", required_argument, NULL, OPTION_AHEAD},
 	{"at-most", required_argument, NULL, OPTION_AT_MOST},
 	{"at-least", required_argument, NULL, OPTION_AT_LEAST},
 	{"status", required_argument, NULL, 'E'},
@@ -110,6 +112,16 @@ static int64_t parse_time(const char *text)
 		errx(EX_USAGE,
 		     "a time is a whole number with ms, s, m, h or d, such as 90s, at most a year");
 	return ms;
+}
+
+static unsigned parse_ahead(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	unsigned long number = digits < 8 && !text[digits] ? strtoul(text, NULL, 10) : 0;
+
+	if (number == 0 || number > TAKE_AHEAD_MAX)
+		errx(EX_USAGE, "--ahead takes a number from 1 to %u", TAKE_AHEAD_MAX);
+	return (unsigned)number;
 }
 
 static int parse_status(const char *text)
@@ -169,6 +181,9 @@ static bool parse_value(struct options *options, int option)
 	case 'k':
 		options->run.grace_ms = parse_time(optarg);
 		return true;
+	case OPTION_AHEAD:
+		options->take.ahead = parse_ahead(optarg);
+		return true;
 	case OPTION_AT_MOST:
 		options->run.at_most_ms = parse_time(optarg);
 		return true;
@@ -189,7 +204,9 @@ static void parse_option(struct options *options, int option)
 		print_and_end(help);
 	if (option == 'V')
 		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
-	if (option == OPTION_AT_MOST || option == OPTION_AT_LEAST)
+	if (option == OPTION_AHEAD)
+		strcpy(options->for_taking, "--ahead");
+	else if (option == OPTION_AT_MOST || option == OPTION_AT_LEAST)
 		strcpy(options->for_taking, option == OPTION_AT_MOST ? "--at-most" : "--at-least");
 	else if (option != 'm' && option != 's')
 		snprintf(options->for_taking, sizeof(options->for_taking), "-%c", option);
@@ -209,6 +226,8 @@ static void check_options(const struct options *options)
 {
 	if (options->take.shared && options->take.reentrant)
 		errx(EX_USAGE, "-s and -R exclude each other: a shared hold cannot be joined");
+	if (options->take.ahead && options->take.limit_ms == 0)
+		errx(EX_USAGE, "--ahead and -n exclude each other: -n waits behind nobody");
 	if (options->take.reason && strlen(options->take.reason) > REASON_MAX)
 		errx(EX_USAGE, "the reason is longer than %d bytes", REASON_MAX);
 	if (options->run.at_most_ms >= 0 && options->run.at_least_ms > options->run.at_most_ms)

@@ -473,6 +473,7 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 		/* Of the lock that the file was opened for. */
 		.czxid = request->node->parent->czxid,
 		.wait_us = request->wait_us,
+		.crowd = request->node->door.crowd,
 		.replaces = old,
 		.caller = *guarded_caller(request),
 		.asker = request->asker.process.pid,

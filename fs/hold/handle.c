@@ -144,6 +144,7 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags
 		.mode = node->door.mode,
 		.uid = fuse_req_ctx(req)->uid,
 		.wait_us = flags & O_NONBLOCK ? 0 : node->door.wait_us,
+		.crowd = node->door.crowd,
 		.where = node,
 	};
 	struct hold *hold;

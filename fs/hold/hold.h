@@ -87,6 +87,7 @@ struct hold_request {
 	struct node *node; /* the door; a reference is taken */
 	enum lc_mode mode;
 	int64_t czxid, wait_us; /* as of lc_request */
+	unsigned crowd;         /* the same */
 	struct hold *replaces;  /* as of lc_request; or NULL */
 	struct caller caller;   /* identified while the request is pending */
 	pid_t asker;            /* the process that asks again after EINTR; 0: the caller */

@@ -7,6 +7,7 @@
 #include "host/duration.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const door_names[] = {"lock", "shared", "try", "reentrant", "flock", NULL};
@@ -29,20 +30,39 @@ static bool parse_limit(const char *text, int64_t none_us, int64_t *limit_us)
 	return *limit_us == none_us && duration_parse(text, limit_us) && *limit_us > 0;
 }
 
-/* The text behind the @: the time to wait comes first, then the limits. */
-static bool parse_times(char *text, bool waits, struct door *door)
+/* A number that is given once, and is not 0. */
+static bool parse_crowd(const char *text, unsigned *crowd)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (*crowd != 0 || digits > 7 || text[digits] != '\0')
+		return false;
+	*crowd = (unsigned)strtoul(text, NULL, 10);
+	return *crowd > 0 && *crowd <= LC_CROWD_MAX;
+}
+
+static bool parse_part(const char *part, const char *door_name, struct door *door)
+{
+	if (strncmp(part, "most=", 5) == 0)
+		return parse_limit(part + 5, LC_FOREVER, &door->most_us);
+	if (strncmp(part, "least=", 6) == 0)
+		return parse_limit(part + 6, 0, &door->least_us);
+	return strncmp(part, "ahead=", 6) == 0 && strcmp(door_name, "try") != 0 &&
+	       parse_crowd(part + 6, &door->crowd);
+}
+
+/* The text behind the @: the time to wait comes first, then the rest. */
+static bool parse_parts(char *text, size_t which, struct door *door)
 {
 	const char *part = strsep(&text, ",");
 
-	if (waits && duration_parse(part, &door->wait_us)) {
+	if (doors[which].waits && duration_parse(part, &door->wait_us)) {
 		if (!text)
 			return true;
 		part = strsep(&text, ",");
 	}
 	for (; part; part = strsep(&text, ","))
-		if (!(strncmp(part, "most=", 5) == 0 &&
-		      parse_limit(part + 5, LC_FOREVER, &door->most_us)) &&
-		    !(strncmp(part, "least=", 6) == 0 && parse_limit(part + 6, 0, &door->least_us)))
+		if (!parse_part(part, doors[which].name, door))
 			return false;
 	return door->least_us <= door->most_us;
 }
@@ -52,7 +72,7 @@ int door_parse(const char *name, struct door *ret_door)
 	size_t len = strcspn(name, "@");
 
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
-		char times[DOOR_NAME_MAX + 1];
+		char parts[DOOR_NAME_MAX + 1];
 
 		if (strncmp(name, doors[i].name, len) != 0 || doors[i].name[len] != '\0')
 			continue;
@@ -62,8 +82,8 @@ int door_parse(const char *name, struct door *ret_door)
 			return 0;
 		if (strlen(name) > DOOR_NAME_MAX)
 			return -EINVAL;
-		strcpy(times, name + len + 1);
-		return parse_times(times, doors[i].waits, ret_door) ? 0 : -EINVAL;
+		strcpy(parts, name + len + 1);
+		return parse_parts(parts, i, ret_door) ? 0 : -EINVAL;
 	}
 	return -ENOENT;
 }

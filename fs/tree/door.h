@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * door.h - the names of doors in a lock: the mode of each, how long it waits, and how long it may
- * hold at most and at least:
+ * door.h - the names of doors in a lock: the mode of each, how long it waits and behind how many,
+ * and how long it may hold at most and at least:
  *
- *     lock@30s    lock@30s,most=10m,least=1m    try@least=1m    flock@most=10m
+ *     lock@30s    lock@30s,most=10m,least=1m    try@least=1m    flock@most=10m    lock@ahead=1
  *
  * Pure.
  */
@@ -21,6 +21,7 @@
 struct door {
 	enum lc_mode mode;
 	int64_t wait_us;  /* 0: not at all; LC_FOREVER */
+	unsigned crowd;   /* it is refused where so many wait; 0: it is not */
 	bool joins;       /* reentrant: a hold of its own process or an ancestor is enough */
 	bool advisory;    /* opening it takes nothing: flock(2) and fcntl(2) do */
 	int64_t most_us;  /* the lock is lost when it has been held for so long; LC_FOREVER */

@@ -268,6 +268,8 @@ static void print_counts(struct metrics_page *page, const struct lc_counters *co
 	        "Takers that lost their entry by an eviction or a deletion in ZooKeeper.");
 	counter(page, "overdue_total", counters->overdue,
 	        "Takers that lost the lock at the end of the time that most= allows.");
+	counter(page, "crowded_total", counters->crowded,
+	        "Takers that were refused because as many waited as ahead= says.");
 	counter(page, "abandoned_total", counters->abandoned,
 	        "Takers that stopped waiting before they got the lock: interrupted or killed.");
 	print_failures(page, counters);

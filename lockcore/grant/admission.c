@@ -12,7 +12,8 @@
 
 static bool waits_in_queue(const struct lc_taker *taker)
 {
-	return taker && taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT;
+	return taker && taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT &&
+	       taker->entry.wanted;
 }
 
 static bool leaves(const struct lc_taker *taker)
@@ -31,7 +32,8 @@ static bool probes(const struct lc_taker *taker, const struct queue *queue)
  * their way. */
 struct crowd {
 	unsigned all, exclusive;
-	unsigned apart; /* shared or foreign: such an entry fills no slot */
+	unsigned apart;   /* shared or foreign: such an entry fills no slot */
+	unsigned waiting; /* of all: those that may not hold */
 };
 
 static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
@@ -40,25 +42,67 @@ static bool bars(const struct crowd *crowd, enum lc_mode mode, unsigned slots)
 	                         : crowd->all >= slots || (crowd->apart > 0 && crowd->all > 0);
 }
 
+/* They might let a taker in: it is judged again when their number is known. */
+static void learn_slots(struct lock *lock)
+{
+	if (lock_is_watched(lock)) {
+		lock_want_list(lock); /* it became known while the order was found */
+	} else {
+		lock->lists.slots_asked = true;
+		lock_watch(lock);
+	}
+}
+
 /* True: it is refused, or will be when the slots are known. */
 static bool refuse_immediate(struct lock *lock, const struct queue *queue,
                              const struct crowd *crowd, struct lc_taker *taker)
 {
 	if (!bars(crowd, taker->entry.mode, queue->slots))
 		return false;
-	if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX)) {
+	if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX))
 		taker_fail(taker, -EAGAIN);
-	} else if (lock_is_watched(lock)) {
-		lock_want_list(lock); /* it became known while the order was found */
+	else
+		learn_slots(lock);
+	return true;
+}
+
+/* The same for a taker that does not wait behind so many. */
+static bool refuse_crowded(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
+                           struct lc_taker *taker)
+{
+	if (taker->crowd == 0 || crowd->waiting < taker->crowd)
+		return false;
+	if (!queue->slots_known) {
+		learn_slots(lock);
+	} else if (taker->entry.state == ENTRY_PRESENT) {
+		taker_withdraw(taker);
 	} else {
-		lock->lists.slots_asked = true;
-		lock_watch(lock);
+		lock->lc->counters.crowded++;
+		taker_fail(taker, -EAGAIN);
 	}
 	return true;
 }
 
-/* Takers that will not wait. Where more slots than are known of would help, they are answered
- * when the number is known. */
+static bool refuse(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
+                   struct lc_taker *taker)
+{
+	return taker->immediate ? refuse_immediate(lock, queue, crowd, taker)
+	                        : refuse_crowded(lock, queue, crowd, taker);
+}
+
+/* Nobody comes before its entry any more: a crowd is nothing to it from now on. */
+static void answer_queued(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
+                          struct lc_taker *taker)
+{
+	if (!waits_in_queue(taker) || taker->replaces || refuse(lock, queue, crowd, taker) ||
+	    taker->crowd == 0)
+		return;
+	taker->crowd = 0;
+	entry_touch(&taker->entry);
+}
+
+/* Takers that will not wait, or not behind many. Where more slots than are known of would help,
+ * they are answered when the number is known. */
 static void answer_immediate(struct lock *lock, const struct queue *queue, struct lc_taker **owners)
 {
 	struct lc_taker *taker, *next;
@@ -67,16 +111,16 @@ static void answer_immediate(struct lock *lock, const struct queue *queue, struc
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct entry_name *name = &queue->entries[i].name;
 
-		if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->replaces)
-			refuse_immediate(lock, queue, &crowd, owners[i]);
+		answer_queued(lock, queue, &crowd, owners[i]);
 		if (leaves(owners[i]))
 			continue;
 		crowd.all++;
+		crowd.waiting += queue_blocker(queue, i) >= 0;
 		crowd.exclusive += name->mode == LC_EXCLUSIVE;
 		crowd.apart += name->mode == LC_SHARED || !name->of_mount;
 	}
 	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
-		if (!probes(taker, queue) || refuse_immediate(lock, queue, &crowd, taker))
+		if (!probes(taker, queue) || refuse(lock, queue, &crowd, taker))
 			continue;
 		taker_set_wait(taker, WAIT_QUEUED);
 		taker_step(taker);

@@ -183,8 +183,8 @@ static bool is_next(const struct lc_taker *taker, const char *znode)
 {
 	const struct entry *entry = &taker->entry;
 
-	return taker->state == TAKER_WAITING && entry->place.ahead_is == AHEAD_FIRST &&
-	       strcmp(entry->place.ahead, znode) == 0;
+	return taker->state == TAKER_WAITING && entry->wanted &&
+	       entry->place.ahead_is == AHEAD_FIRST && strcmp(entry->place.ahead, znode) == 0;
 }
 
 void handoff_wait(struct lock *lock, struct lc_taker *front, const char *znode)

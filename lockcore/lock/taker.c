@@ -33,7 +33,7 @@ bool lock_is_watched(const struct lock *lock)
 /* It waits, and its entry is there or may be. */
 static bool may_be_queued(const struct lc_taker *taker)
 {
-	return taker->state == TAKER_WAITING &&
+	return taker->state == TAKER_WAITING && taker->entry.wanted &&
 	       (taker->entry.state == ENTRY_PRESENT || taker->entry.state == ENTRY_CREATING ||
 	        taker->entry.state == ENTRY_UNKNOWN);
 }
@@ -128,9 +128,21 @@ static bool is_step(enum taker_state from, enum taker_state to)
 	return false;
 }
 
+/* A waiter is to come again without an entry. */
+static bool is_withdrawn(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING && taker->withdrawn;
+}
+
+/* It counts until something is tried again. A waiter's time limit goes on. */
+static struct timer *retry_timer(struct lc_taker *taker)
+{
+	return taker->entry.wanted || is_withdrawn(taker) ? &taker->recheck : &taker->limit;
+}
+
 static bool wants_entry(const struct lc_taker *taker)
 {
-	return taker->state == TAKER_WAITING || taker->state == TAKER_HELD ||
+	return (taker->state == TAKER_WAITING && !taker->withdrawn) || taker->state == TAKER_HELD ||
 	       (taker->state == TAKER_LOST && taker->loss != LOSS_GIVEN_UP);
 }
 
@@ -302,6 +314,10 @@ void taker_miss(struct lc_taker *taker)
 {
 	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
 	leave_front(taker);
+	if (taker->withdrawn) {
+		taker_step(taker);
+		return;
+	}
 	taker_set_wait(taker, WAIT_MISSING);
 	taker->entry.lock->lc->takers->missing = true;
 	session_check(taker->entry.lock->lc);
@@ -317,7 +333,7 @@ void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
 
 bool taker_needs_list(const struct lc_taker *taker)
 {
-	return taker->replaces || taker->immediate || !taker_means(taker) ||
+	return taker->replaces || taker->immediate || taker->crowd > 0 || !taker_means(taker) ||
 	       !lock_is_guarded(taker->entry.lock);
 }
 
@@ -358,6 +374,31 @@ static void delete_entry(struct lc_taker *taker)
 	taker_try_later(taker);
 }
 
+void taker_probe(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	taker_set_wait(taker, WAIT_PROBING);
+	taker->withdrawn = false;
+	taker->entry.wanted = true;
+	taker->entry.lists.probed_at = lock->lists.sent; /* an older one says nothing */
+	/* Who held before this one came is not to be counted among those that wait. */
+	if (taker->crowd > 0 && session_is_ready(lock->lc))
+		lc_submit(lock->lc, ensemble_sync(lock->path), lc_ignore, NULL);
+}
+
+void taker_withdraw(struct lc_taker *taker)
+{
+	struct entry *entry = &taker->entry;
+
+	assert(taker->state == TAKER_WAITING && entry->state == ENTRY_PRESENT);
+	taker->withdrawn = true;
+	entry->wanted = false;
+	entry_set_ahead(entry, NULL, AHEAD_LATER);
+	leave_front(taker);
+	taker_step(taker);
+}
+
 void taker_step(struct lc_taker *taker)
 {
 	struct entry *entry = &taker->entry;
@@ -365,6 +406,8 @@ void taker_step(struct lc_taker *taker)
 
 	switch (entry->state) {
 	case ENTRY_ABSENT:
+		if (is_withdrawn(taker))
+			taker_probe(taker);
 		if (!entry->wanted)
 			taker_free_if_done(taker);
 		else if (!ready || taker->state != TAKER_WAITING || taker->wait == WAIT_MISSING)
@@ -376,7 +419,7 @@ void taker_step(struct lc_taker *taker)
 		return;
 	case ENTRY_PRESENT:
 		/* A delete that was refused waits for its timer. */
-		if (ready && !entry->wanted && !taker->limit.armed && !entry->gone)
+		if (ready && !entry->wanted && !retry_timer(taker)->armed && !entry->gone)
 			delete_entry(taker);
 		return;
 	case ENTRY_CREATING:
@@ -390,8 +433,7 @@ void taker_try_later(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
-	timer_set(&lc->timers, taker->entry.wanted ? &taker->recheck : &taker->limit,
-	          lc_now(lc) + RETRY_US);
+	timer_set(&lc->timers, retry_timer(taker), lc_now(lc) + RETRY_US);
 	entry_touch(&taker->entry);
 }
 

@@ -11,8 +11,8 @@
  *   lc_take()    '------------------------------------------------'      is outstanding
  *
  *   WAITING   has three kinds: QUEUED: its entry exists, or shall. PROBING: it will not wait,
- *             and a listing first says whether the lock is free. MISSING: its entry was gone,
- *             evicted or with its session; which of the two is not known yet
+ *             or not behind many, and a listing first says whether it may come. MISSING: its
+ *             entry was gone, evicted or with its session; which of the two is not known yet
  *   LOST      the entry is *guarded*: it stays until the taker leaves, or a session timeout is
  *             over; *forfeited*: until the taker leaves;
  *             or is *given up*: it is deleted
@@ -41,25 +41,26 @@ struct lc_taker {
 	enum taker_wait wait : 2; /* WAITING */
 	enum taker_loss loss : 2; /* LOST */
 	bool told_taken : 1;
-	bool immediate : 1;                   /* EAGAIN rather than wait */
-	int error;                            /* FAILED: what it is told */
+	bool immediate : 1;  /* EAGAIN rather than wait */
+	bool withdrawn : 1;  /* WAITING: its entry is deleted before it goes on */
+	unsigned crowd : 20; /* EAGAIN rather than behind so many; 0: any, or it is past that */
+	int error;           /* FAILED: what it is told */
 	struct lc_taker *prev, *next;         /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
 
 	/* What was asked for. */
 	int64_t meant; /* the czxid of the lock; 0: any of that name */
 	int64_t asked_us;
-	int64_t wait_until_us;        /* when its time is up; LC_FOREVER */
-	int64_t hold_until_us;        /* HELD: when it loses the lock; LC_FOREVER */
-	struct lc_taker *replaces;    /* shared and held: this one is to take its place */
-	struct lc_taker *replaced_by; /* and the way back */
+	int64_t wait_until_us;                   /* when its time is up; LC_FOREVER */
+	int64_t hold_until_us;                   /* HELD: when it loses the lock; LC_FOREVER */
+	struct lc_taker *replaces, *replaced_by; /* the shared holder whose place it takes; back */
 	lc_taken_fn *taken;
 	lc_lost_fn *lost;
 	void *ctx;
 
 	struct timer limit; /* WAITING, HELD: its time is up; else: delete again */
-	struct timer
-		recheck; /* HELD for a while: watch the entry, tell since when; or: send again */
+	/* HELD for a while: watch the entry, tell since when; or: send again. */
+	struct timer recheck;
 	struct charge charge;                         /* for its entry */
 	lc_waiters_changed_fn *waiters_changed;       /* waiters.c */
 	struct lc_taker *changed_prev, *changed_next; /* in takers->waiters_changed, or NULL */
@@ -89,8 +90,8 @@ bool lock_is_watched(const struct lock *lock);
  * waits for an own entry, and a listing follows when that goes. */
 bool lock_is_guarded(const struct lock *lock);
 /* Its create is followed by a listing: no other taker causes one; or only a listing can show an
- * exclusive entry in the way of an upgrade, or that a taker which does not wait, or means another
- * lock, cannot have it. */
+ * exclusive entry in the way of an upgrade, or that a taker which does not wait, or not behind
+ * many, or means another lock, cannot have it. */
 bool taker_needs_list(const struct lc_taker *taker);
 /* A taker of ours bars the way of any new taker of that mode, for certain. */
 bool lock_bars(const struct lock *lock, enum lc_mode mode);
@@ -119,6 +120,11 @@ void taker_give_up(struct lc_taker *taker);
 void taker_leave(struct lc_taker *taker);
 /* WAITING: another kind of it. */
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
+/* WAITING, without an entry: a listing that is sent from now on says whether it may come. */
+void taker_probe(struct lc_taker *taker);
+/* WAITING behind too many: its entry is deleted, then it probes. So a taker that is told EAGAIN has
+ * no entry which others count. */
+void taker_withdraw(struct lc_taker *taker);
 /* WAITING, and its entry is gone: whether it was evicted is not known yet. */
 void taker_miss(struct lc_taker *taker);
 /* Not to take the place of another one any more, nor to be replaced. */

@@ -16,7 +16,8 @@
 #define FLAG_UNSEEN 16 /* got the lock by hand-off, its entry was not seen since */
 #define FLAG_TOLD_SINCE 32
 #define FLAG_DIRTY 64 /* its data is to be written */
-#define FLAGS_ALL 127
+#define FLAG_WITHDRAWN 128
+#define FLAGS_ALL 255
 
 /* Of a taker: what is recorded otherwise than it is, or is elsewhere. */
 struct parts {
@@ -31,6 +32,7 @@ struct parts {
 	int64_t limit_us, recheck_us; /* LC_FOREVER: not set */
 	int64_t held_since_ms;
 	uint64_t charged;
+	unsigned crowd;
 	uid_t watches_uid; /* who pays for the watches of its lock */
 };
 
@@ -52,6 +54,7 @@ static void carry_fields(struct carry *carry, struct lc_taker *taker, struct par
 	CARRY_64(carry, parts->replaces);
 	CARRY_RANGE(carry, taker->error, -4095, 0);
 	CARRY_64(carry, taker->meant);
+	CARRY_RANGE(carry, parts->crowd, 0, LC_CROWD_MAX);
 	CARRY_TIME(carry, taker->asked_us);
 	CARRY_TIME(carry, taker->wait_until_us);
 	CARRY_TIME(carry, taker->hold_until_us);
@@ -101,7 +104,8 @@ static unsigned flags_of(const struct lc_taker *taker)
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
 	       (entry->gone ? FLAG_GONE : 0) |
 	       (entry->lock->handoff.unseen == entry ? FLAG_UNSEEN : 0) |
-	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
+	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0) |
+	       (taker->withdrawn ? FLAG_WITHDRAWN : 0);
 }
 
 /* It waits, as after taker_lose(). */
@@ -129,6 +133,7 @@ void taker_write(struct carry *carry, struct lc_taker *taker)
 		.recheck_us = taker->recheck.armed ? taker->recheck.at_us : LC_FOREVER,
 		.held_since_ms = entry->data.held_since_ms,
 		.charged = taker->charge.bytes,
+		.crowd = taker->crowd,
 		.watches_uid = entry->lock->node.charge.uid,
 	};
 
@@ -182,6 +187,8 @@ static bool read_name(const struct lc *lc, struct entry *entry, const struct par
 
 static bool has_good_wait(const struct parts *parts)
 {
+	if (parts->flags & FLAG_WITHDRAWN && parts->wait != WAIT_QUEUED)
+		return false;
 	return parts->wait == WAIT_QUEUED ||
 	       (parts->state == TAKER_WAITING && parts->entry == ENTRY_ABSENT);
 }
@@ -258,6 +265,8 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	taker->wait = parts->wait;
 	taker->loss = parts->loss;
 	taker->immediate = parts->flags & FLAG_IMMEDIATE;
+	taker->withdrawn = parts->flags & FLAG_WITHDRAWN;
+	taker->crowd = parts->crowd & LC_CROWD_MAX;
 	entry->state = parts->entry;
 	entry->mode = parts->flags & FLAG_SHARED ? LC_SHARED : LC_EXCLUSIVE;
 	entry->gone = parts->flags & FLAG_GONE;

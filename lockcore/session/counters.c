@@ -49,6 +49,7 @@ void counters_carry(struct carry *carry, struct lc_counters *counters)
 	CARRY_64(carry, counters->overdue);
 	CARRY_64(carry, counters->abandoned);
 	CARRY_64(carry, counters->doubts);
+	CARRY_64(carry, counters->crowded);
 	CARRY_64(carry, counters->requests);
 	CARRY_64(carry, counters->waited_us);
 	for (int i = 0; i < LC_FAILURES; i++)

@@ -116,7 +116,7 @@ def why(a, b):
     waiter = b.take('svca')
     queued(a, 'svca', 2)
     says(['svca'], 75, f'held by process {holder.pid} (python3) on b for ')
-    says(['svca'], 75, '1 waits for it already')
+    says(['svca'], 75, '1 waits for it already\n  --ahead of up to 1 would fail, too\n')
     says(['-s', 'svca'], 75, f'held by process {holder.pid}')
     holder.release()
     waiter.held().release()
@@ -343,6 +343,7 @@ def completion(a, b):
             ('zklock status ', []),
             ('zklock evict ', ['\\$\\(touch\\ ran\\)', 'svca', 'svcb']),
             ('zklock --at', ['--at-most', '--at-least']),
+            ('zklock --ah', ['--ahead']), ('zklock --ahead 1 --ah', ['--ahead']), ('zklock --ahead ', []),
             (f'zklock -m {b.directory} svcb', ['svcb']),
             ('zklock evict svca h', ['holder']),
             ('zklock svca -- mkfif', ['mkfifo'])):

@@ -67,6 +67,24 @@ def order(gate, a, b):
     finished(process, 0, 'three locks')
 
 
+def ahead(gate, a, b):
+    """One runs, one waits, the rest go home: each way to take, on any host."""
+    process = start(a, '--ahead', '1', 'svca', '--', *gate.visitor())
+    visitor = gate.arrived()
+    waiter = start(b, '--ahead', '1', 'svcb', 'svca', '--', *gate.visitor())
+    queued(a, 'svca', 2)
+    for mount in (a, b):
+        for options in ([], ['-s'], ['-R'], ['-w', '1h']):
+            check_run(mount, ['--ahead', '1', *options, 'svca', '--', 'true'], 75, str(options),
+                      'svca: not free, and too many wait for it')
+        check_run(mount, ['--ahead', '2', '-w', '200ms', 'svca', '--', 'true'], 75, 'two may', 'not free in time')
+    check_equal(zklock(a, '--ahead', '1', '-q', '-E', '3', 'svca', '--', 'true'), (3, '', ''), 'quiet')
+    visitor.let()
+    finished(process, 0, 'the first one')
+    gate.arrived().let()
+    finished(waiter, 0, 'the second one')
+
+
 def reasons(gate, a, b):
     """The reason is there while it waits; a long one whole when it holds."""
     holder = b.take('svca').held()
@@ -233,6 +251,10 @@ def mistakes(case, a):
             (['-w', '99999999999999999999', 'svca', '--', 'true'], 64, 'a time is'),
             (['-E', '256', 'svca', '--', 'true'], 64, 'a status is'),
             (['-s', '-R', 'svca', '--', 'true'], 64, 'exclude each other'),
+            (['--ahead', '1', '-n', 'svca', '--', 'true'], 64, 'exclude each other'),
+            *((['--ahead', number, 'svca', '--', 'true'], 64, '--ahead takes a number')
+              for number in ('', '0', '-1', 'x', '1x', '1048576', '9' * 30)),
+            (['--ahead', '1', 'why', 'svca'], 64, '--ahead means nothing to why'),
             (['--at-least', '2m', '--at-most', '1m', 'svca', '--', 'true'], 64, '--at-least is longer'),
             (['svca', '--', 'no-such-command'], 127, 'no-such-command: No such file'),
             (['svca', '--', '/etc/passwd'], 126, '/etc/passwd: Permission denied')):
@@ -272,6 +294,7 @@ def test(case):
     gate = Gate(case)
     environment_of_the_command(gate, a)
     order(gate, a, b)
+    ahead(gate, a, b)
     reasons(gate, a, b)
     who(gate, a, b)
     not_to_be_had(gate, a, b)

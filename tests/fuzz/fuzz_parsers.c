@@ -359,6 +359,7 @@ static void fuzz_door(const uint8_t *data, size_t size)
 	MUST(r == 0 || r == -ENOENT || r == -EINVAL);
 	if (r == 0) {
 		MUST(door.wait_us >= 0);
+		MUST(door.crowd <= LC_CROWD_MAX);
 		MUST(door.most_us > 0 && door.least_us >= 0 && door.least_us <= door.most_us);
 	}
 	free(name);

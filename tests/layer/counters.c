@@ -66,6 +66,7 @@ static void saved(void **state)
 	counters->overdue = 6;
 	counters->abandoned = 7;
 	counters->doubts = 8;
+	counters->crowded = 11;
 	counters->requests = 9;
 	counters->waited_us = 10;
 	counters_carry(&carry, counters);

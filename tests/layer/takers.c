@@ -239,7 +239,7 @@ void takers_answer_watches(struct rig *rig)
 
 		if (strncmp(text, "watch ", 6) == 0)
 			answer_node(rig, text + 6);
-		else if (strncmp(text, "unwatch ", 8) == 0)
+		else if (strncmp(text, "unwatch ", 8) == 0 || strncmp(text, "sync ", 5) == 0)
 			takers_answer_error(rig, ENSEMBLE_OK);
 		else
 			return;

@@ -53,8 +53,8 @@ void takers_answer_lists(struct rig *rig, const char *names);
 void takers_answer_slots(struct rig *rig, unsigned slots);
 /* The next request, with a bare result. */
 void takers_answer_error(struct rig *rig, enum ensemble_result result);
-/* All watches that come next, as good, and the requests to take watches back: of the lock, with one
- * slot, of own entries, and of other clients' entries. */
+/* All watches that come next, as good, and syncs, and the requests to take watches back: of the
+ * lock, with one slot, of own entries, and of other clients' entries. */
 void takers_answer_watches(struct rig *rig);
 
 /* One more taker, whose entry gets this number. If the lock is listed, the listing shows `names`.

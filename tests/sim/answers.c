@@ -55,6 +55,20 @@ static bool meant_another(const struct taker *taker)
 	return taker->meant && node && node->stat.czxid != taker->meant;
 }
 
+/* So many waited at some moment since it asked; and nobody counts it any more. */
+static void judge_crowded(struct taker *taker)
+{
+	struct sim *sim = taker->sim;
+
+	sim->totals->crowded++;
+	if (taker->crowded_us < taker->took_us &&
+	    mount_trouble(taker->mount) < taker->took_us - LAG_US)
+		sim_violation(sim, "f: EAGAIN for taker %d, and fewer than %u waited", taker->pid,
+		              taker->crowd);
+	if (sight_has_entry(taker))
+		sim_violation(sim, "f: EAGAIN for taker %d, whose entry others count", taker->pid);
+}
+
 void judge_failed(struct taker *taker, int err)
 {
 	struct sim *sim = taker->sim;
@@ -62,7 +76,9 @@ void judge_failed(struct taker *taker, int err)
 	int64_t waited_us = host_clock_us(&taker->mount->host) - taker->took_clock_us;
 
 	look_at_lock(sim, lock);
-	if (err == -EAGAIN) {
+	if (err == -EAGAIN && taker->crowd > 0) {
+		judge_crowded(taker);
+	} else if (err == -EAGAIN) {
 		if (taker->wait_us != 0)
 			sim_violation(sim, "f: EAGAIN for taker %d that would wait", taker->pid);
 		else if (taker->unfree_us < taker->took_us - LAG_US &&

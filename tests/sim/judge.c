@@ -93,8 +93,11 @@ bool judge_may_go(const struct taker *taker)
 
 bool judge_leaving(const struct taker *owner, const struct mount *mount)
 {
-	return owner && !judge_works_on(owner) && owner->mount == mount &&
-	       owner->life == mount->life && owner->phase != T_WAITING && owner->phase != T_HELD;
+	if (!owner || judge_works_on(owner) || owner->mount != mount || owner->life != mount->life)
+		return false;
+	if (owner->phase == T_WAITING) /* so many stood before this entry: it is withdrawn */
+		return owner->crowded_token && owner->crowded_token == owner->entry_token;
+	return owner->phase != T_HELD;
 }
 
 /* Or the taker replaces the holder of that entry. */

@@ -57,6 +57,8 @@ bool judge_leaving(const struct taker *owner, const struct mount *mount);
 void look_at_lock(struct sim *sim, struct lock_state *lock);
 void look_at_locks(struct sim *sim);
 int64_t sight_made_us(const struct sim *sim, const struct node *node);
+/* Others see an entry of it, of this session. */
+bool sight_has_entry(const struct taker *taker);
 /* The entry behind a holder's is surely a waiter's. `owner`: its taker, or NULL. */
 bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount);
 

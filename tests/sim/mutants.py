@@ -375,8 +375,8 @@ mutant(10, 'grant_after_cancel', 'take.c',
        sim(),
        ('taker.c', '\tset_due(taker, false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
 mutant(10, 'leaver_granted', 'admission.c',
-       'return taker && taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT;',
-       'return taker && taker->state != TAKER_HELD && taker->entry.state == ENTRY_PRESENT;',
+       'taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT &&\n\t       taker->entry.wanted;',
+       'taker->state != TAKER_HELD && taker->entry.state == ENTRY_PRESENT;',
        sim())
 
 # ---- 11: local hand-off ----
@@ -611,12 +611,12 @@ mutant(14, 'try_judged_by_own_leavers', 'judge.c',
        '\t\tcrowd.all++;',
        sim('any', 1450))
 mutant(14, 'try_does_not_list_first', 'take.c',
-       'taker_set_wait(taker, taker->immediate ? WAIT_PROBING : WAIT_QUEUED);',
-       'taker_set_wait(taker, WAIT_QUEUED);',
+       'if (taker->immediate || taker->crowd > 0)',
+       'if (taker->crowd > 0)',
        sim())
 mutant(14, 'try_waits', 'judge.c',
-       'if (waits_in_queue(owners[i]) && owners[i]->immediate && !owners[i]->replaces)',
-       'if (0)',
+       'if (!waits_in_queue(taker) || taker->replaces ||',
+       'if (!waits_in_queue(taker) || taker->replaces || taker->immediate ||',
        sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',
        'request->wait_us ? request->wait_us : probe_limit(lc)',
@@ -648,25 +648,78 @@ mutant(14, 'leaving_called_a_limit', 'take.c',
        'taker_fail(taker_of(entry), -ENOLCK);',
        sim())
 mutant(14, 'try_refused_by_a_guess', 'admission.c',
-       'if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX)) {',
-       'if (1) {',
+       'if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX))',
+       'if (1)',
        sim())
 mutant(14, 'try_forgotten_in_doubt', 'admission.c',
        '\t\tlock->lists.slots_asked = true;\n',
        '',
        sim())
 mutant(14, 'try_forgotten_while_the_order_is_found', 'admission.c',
-       '\t} else if (lock_is_watched(lock)) {\n\t\tlock_want_list(lock); /* it became known while the order was found */\n',
-       '',
+       '\tif (lock_is_watched(lock)) {\n\t\tlock_want_list(lock); /* it became known while the order was found */\n',
+       '\tif (0) {\n',
        unit('tests/layer/admission.c'))
 mutant(14, 'try_judged_by_an_older_list', 'admission.c',
        'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->entry.lists.probed_at;',
        'taker->wait == WAIT_PROBING;',
        TAKERS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
-       'owners[i]->immediate && !owners[i]->replaces)',
-       'owners[i]->immediate)',
+       'if (!waits_in_queue(taker) || taker->replaces ||',
+       'if (!waits_in_queue(taker) ||',
        TAKERS)
+CROWD = unit('tests/layer/crowd.c')
+mutant(14, 'crowd_not_listed_first', 'take.c',
+       'if (taker->immediate || taker->crowd > 0)',
+       'if (taker->immediate)',
+       CROWD)
+mutant(14, 'crowd_waits', 'admission.c',
+       'if (taker->crowd == 0 || crowd->waiting < taker->crowd)',
+       'if (taker->entry.state == ENTRY_PRESENT || taker->crowd == 0 || crowd->waiting < taker->crowd)',
+       sim())
+mutant(14, 'crowd_of_holders', 'admission.c',
+       'crowd.waiting += queue_blocker(queue, i) >= 0;',
+       'crowd.waiting++;',
+       sim())
+mutant(14, 'crowd_by_a_guess', 'admission.c',
+       '\tif (!queue->slots_known) {\n\t\tlearn_slots(lock);\n\t} else if (taker->entry',
+       '\tif (taker->entry',
+       CROWD)
+mutant(14, 'crowd_for_ever', 'admission.c',
+       '\ttaker->crowd = 0;\n',
+       '',
+       CROWD)
+mutant(14, 'crowd_without_a_listing', 'taker.c',
+       'taker->immediate || taker->crowd > 0 ||',
+       'taker->immediate ||',
+       CROWD)
+mutant(14, 'refused_one_is_counted', 'admission.c',
+       '\t\ttaker_withdraw(taker);\n',
+       '\t\ttaker_fail(taker, -EAGAIN);\n',
+       sim())
+mutant(14, 'withdrawn_granted', 'admission.c',
+       'taker->entry.state == ENTRY_PRESENT &&\n\t       taker->entry.wanted;',
+       'taker->entry.state == ENTRY_PRESENT;',
+       CROWD)
+mutant(14, 'crowd_of_a_lagging_server', 'taker.c',
+       'if (taker->crowd > 0 && session_is_ready(lock->lc))',
+       'if (0)',
+       sim())
+mutant(14, 'withdrawn_waits_again', 'taker.c',
+       '\tcase ENTRY_PRESENT:\n\t\t/* A delete',
+       '\tcase ENTRY_PRESENT:\n\t\tif (is_withdrawn(taker))\n\t\t\ttaker->withdrawn = !(entry->wanted = true);\n\t\t/* A delete',
+       sim())
+mutant(14, 'withdrawn_is_evicted', 'taker.c',
+       '\tif (taker->withdrawn) {\n\t\ttaker_step(taker);\n\t\treturn;\n\t}\n',
+       '',
+       CROWD)
+mutant(14, 'withdrawn_forgotten_by_the_next_process', 'taker_record.c',
+       '\ttaker->withdrawn = parts->flags & FLAG_WITHDRAWN;\n',
+       '',
+       sim())
+mutant(14, 'crowd_forgotten_by_the_next_process', 'taker_record.c',
+       '\ttaker->crowd = parts->crowd & LC_CROWD_MAX;\n',
+       '',
+       sim())
 mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
        'return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 || lock->front.taker : lock->takers.writing > 0;',
        'return lock->takers.holding > 0 || lock->front.taker;',
@@ -695,8 +748,8 @@ mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
        'barred |= !leaves(owners[k]);',
        sim())
 mutant(16, 'upgrade_is_not_listed', 'taker.c',
-       'return taker->replaces || taker->immediate || !taker_means(taker) ||',
-       'return taker->immediate || !taker_means(taker) ||',
+       'return taker->replaces || taker->immediate || taker->crowd > 0 ||',
+       'return taker->immediate || taker->crowd > 0 ||',
        sim('any', 800))
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\ttaker_part(taker);   /* its guarded',

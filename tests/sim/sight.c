@@ -32,6 +32,19 @@ static void look_at_tries(struct sim *sim, struct lock_state *lock, const struct
 	}
 }
 
+/* So many wait now; the same before each taker that does not wait behind many. */
+static void look_at_crowd(struct sim *sim, struct lock_state *lock, unsigned waiting)
+{
+	struct taker *taker;
+
+	for (unsigned n = 0; n <= waiting && n <= CROWD_MAX; n++)
+		lock->crowded_us[n] = now_us(sim);
+	DL_FOREACH(sim->takers, taker)
+		if (taker->lock == lock && taker->crowd > 0 && waiting >= taker->crowd &&
+		    taker->phase == T_WAITING && taker->seen != sim->trees_seen)
+			taker->crowded_us = now_us(sim);
+}
+
 /* Whether the waiter has to be told something: it could hold, or never will. `crowd`: the entries
  * before it. An upgrade never will if an exclusive entry stands before it: that one waits for the
  * shared lock which the upgrade replaces. When the shared lock is lost, the upgrade waits like any
@@ -117,6 +130,7 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 	unsigned slots = order_slots(parent);
 	bool incompatible = sim->plan.foreign_families && somebody_incompatible(parent);
 	bool stray = sim->plan.copies && order_has_stray(parent); /* its place is not certain */
+	unsigned waiting = 0;
 	struct crowd crowd = {0}, left;
 	struct node *node;
 
@@ -132,6 +146,11 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		if (!(shape & SHAPE_ENTRY))
 			continue;
 		left = crowd;
+		if (owner && owner->crowd > 0 && waiting >= owner->crowd) {
+			owner->crowded_us = now_us(sim);
+			owner->crowded_token = node->stat.czxid;
+		}
+		waiting += !crowd_admits(&crowd, mode, slots);
 		if (owner && owner->phase == T_WAITING)
 			could = look_at_waiter(owner, &left, &leavers[owner->mount->host.index],
 			                       slots);
@@ -157,6 +176,7 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 				lock->contended_us[i][mode] = now_us(sim);
 		}
 	look_at_tries(sim, lock, &crowd, leavers, slots);
+	look_at_crowd(sim, lock, waiting);
 	if (committed && sim->plan.curious)
 		look_behind(sim, lock, parent, slots);
 }
@@ -229,8 +249,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 		if (before && before->entry_session == taker->entry_session &&
 		    !before->former_token && !sim->plan.weight[FAULT_REFUSE] &&
 		    !taker->evicted_alone && lock->absent_us < taker->took_us &&
-		    !taker->former_token && before->wait_us && taker->wait_us &&
-		    before->took_us > taker->took_us)
+		    !taker->former_token && before->wait_us && taker->wait_us && !taker->crowd &&
+		    !before->crowd && before->took_us > taker->took_us)
 			sim_violation(
 				sim, "b: taker %d on %s came before %d to %s, and stands behind it",
 				taker->pid, taker->mount->host.name, before->pid, lock->name);
@@ -249,6 +269,19 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 int64_t sight_made_us(const struct sim *sim, const struct node *node)
 {
 	return now_us(sim) - (world_wall_ms(&sim->world) - node->stat.ctime_ms) * 1000;
+}
+
+bool sight_has_entry(const struct taker *taker)
+{
+	struct node *parent = tree_find(&taker->sim->world.committed, taker->lock->path), *node;
+
+	if (!parent)
+		return false;
+	DL_FOREACH(parent->children, node)
+		if (judge_owner(taker->sim, node) == taker &&
+		    node->stat.ephemeral_owner == taker->mount->host.wire.session)
+			return true;
+	return false;
 }
 
 /* A try lists the lock before it makes an entry, so that it is not in the way of others. */
@@ -278,6 +311,33 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 	}
 }
 
+/* A taker that does not wait behind many has left the queue by then, or stands well. */
+static void judge_crowd(struct sim *sim, struct lock_state *lock)
+{
+	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	struct crowd crowd = {0};
+	unsigned waiting = 0;
+	struct node *node;
+
+	if (!parent || sim->plan.weight[FAULT_REFUSE])
+		return;
+	DL_FOREACH(parent->children, node) {
+		unsigned shape = order_shape(node);
+		struct taker *taker = judge_owner(sim, node);
+
+		if (taker && taker->crowd > 0 && taker->phase == T_WAITING &&
+		    waiting >= taker->crowd && !taker->former_token &&
+		    sight_made_us(sim, node) < now_us(sim) - SETTLED_US &&
+		    mount_trouble(taker->mount) < now_us(sim) - SETTLED_US)
+			sim_violation(sim, "f: taker %d waits in %s behind %u, not behind %u",
+			              taker->pid, lock->name, waiting, taker->crowd);
+		waiting += shape & SHAPE_ENTRY &&
+		           !crowd_admits(&crowd, shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE,
+		                         sim->plan.slots_max);
+		crowd_add(&crowd, shape);
+	}
+}
+
 /* A taker that loses its lock may work on until it is stopped: its entry has to stay. */
 static void judge_guards(struct sim *sim)
 {
@@ -304,6 +364,7 @@ void look_at_locks(struct sim *sim)
 		look_at_lock(sim, &sim->locks[i]);
 		judge_places(sim, &sim->locks[i]);
 		judge_try(sim, &sim->locks[i]);
+		judge_crowd(sim, &sim->locks[i]);
 	}
 	judge_guards(sim);
 	sim->changes_seen = sim->world.changes;

@@ -228,9 +228,10 @@ static void print_totals(const struct sim_totals *totals, double took)
 	printf("takes %lu, grants %lu, %lu of them shared, losses %lu, sessions ended %lu\n",
 	       totals->takes, totals->grants, totals->shared_grants, totals->losses,
 	       totals->session_ends);
-	printf("EAGAIN %lu, ETIMEDOUT %lu, ENOENT %lu, ECANCELED %lu, EDEADLK %lu; upgrades %lu\n",
-	       totals->eagain, totals->etimedout, totals->enoent, totals->ecanceled,
-	       totals->edeadlk, totals->upgrades);
+	printf("EAGAIN %lu, %lu of them crowded, ETIMEDOUT %lu, ENOENT %lu, ECANCELED %lu, EDEADLK "
+	       "%lu; upgrades %lu\n",
+	       totals->eagain, totals->crowded, totals->etimedout, totals->enoent,
+	       totals->ecanceled, totals->edeadlk, totals->upgrades);
 	printf("ENOLCK %lu, ESHUTDOWN %lu, EHOSTUNREACH %lu, EPROTO %lu\n", totals->enolck,
 	       totals->eshutdown, totals->ehostunreach, totals->eproto);
 	printf("questions %lu, unreachable %lu; marks %lu, waiters changed %lu; held too long "

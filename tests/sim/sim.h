@@ -24,6 +24,7 @@
 
 #define MOUNTS_MAX 4
 #define LOCKS_MAX 4
+#define CROWD_MAX 2
 #define PID_BASE 1000 /* a taker's pid is its number plus this */
 #define SIM_ROOT "/locks"
 
@@ -95,6 +96,7 @@ struct lock_state {
 	int64_t incompatible_us;       /* when an incompatible entry was last seen there */
 	/* When a taker of that mount and mode would last have had to wait, leavers left out. */
 	int64_t contended_us[MOUNTS_MAX][2];
+	int64_t crowded_us[CROWD_MAX + 1]; /* when so many last waited */
 	/* When a taker of that mount has left the lock to the next one there, which is told in the
 	 * next turn; 0: there is none. */
 	int64_t handed_us[MOUNTS_MAX];
@@ -118,6 +120,9 @@ struct taker {
 	bool refused;      /* by lc_take() itself */
 	int pid, life;
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
+	unsigned crowd;        /* it does not wait behind so many; 0: behind any number */
+	int64_t crowded_us;    /* when so many last waited, or waited before it; */
+	int64_t crowded_token; /*   the entry then */
 	int64_t token, granted_us, granted_clock_us;
 	int64_t until_us;          /* it may hold until then, by its mount's clock */
 	int64_t unfree_us;         /* of a try: when it would last have had to wait */
@@ -235,8 +240,8 @@ struct mount {
 
 struct sim_totals {
 	unsigned long seeds, steps, takes, grants, shared_grants, upgrades, losses;
-	unsigned long eagain, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent, ecanceled,
-		edeadlk;
+	unsigned long eagain, crowded, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent,
+		ecanceled, edeadlk;
 	unsigned long questions, marks, stirs, overdue;
 	unsigned long reloads, not_reloaded, unclaimed, deaths;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;

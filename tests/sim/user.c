@@ -3,7 +3,7 @@
  * user.c - programs: each takes a lock, holds it, writes a reason and values, yields to
  * others, gives up too early, leaves inside callbacks, and begins again.
  */
-#include "sim.h"
+#include "judge.h"
 
 #include "mutation.h"
 
@@ -477,6 +477,7 @@ static int ask_engine(struct taker *taker)
 	                                   .czxid = taker->meant,
 	                                   .replaces = taker->replaces ? taker->replaces->lc : NULL,
 	                                   .wait_us = taker->wait_us,
+	                                   .crowd = taker->crowd,
 	                                   .pid = taker->pid,
 	                                   .uid = 1000,
 	                                   .command = "prog"},
@@ -501,6 +502,10 @@ static bool request(struct taker *taker)
 		taker->meant = mount->known[taker->lock - sim->locks].czxid;
 		taker->meant_us = mount->known[taker->lock - sim->locks].since_us;
 	}
+	if (taker->pid % 7 == 5 && taker->wait_us != 0 && !taker->replaces)
+		taker->crowd = 1 + (unsigned)taker->pid % CROWD_MAX;
+	look_at_lock(sim, taker->lock);
+	taker->crowded_us = taker->lock->crowded_us[taker->crowd];
 	taker->unfree_us = taker->lock->contended_us[mount->host.index][taker->mode];
 	err = ask_engine(taker);
 	mount->told.takes++;

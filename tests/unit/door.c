@@ -82,6 +82,31 @@ static void limits(void **state)
 	}
 }
 
+static void ahead(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned crowd;
+		int64_t wait_us;
+	} rows[] = {
+		{"lock", 0, LC_FOREVER},
+		{"lock@ahead=1", 1, LC_FOREVER},
+		{"shared@ahead=1048575", 1048575, LC_FOREVER},
+		{"reentrant@30s,ahead=12,most=1m", 12, 30000000},
+		{"lock@most=1m,ahead=007", 7, LC_FOREVER},
+		{"flock@least=1m,ahead=2", 2, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct door door;
+
+		expect(door_parse(rows[i].name, &door) == 0, "%s is no door", rows[i].name);
+		expect(door.crowd == rows[i].crowd && door.wait_us == rows[i].wait_us, "%s: %u",
+		       rows[i].name, door.crowd);
+	}
+}
+
 static void malformed(void **state)
 {
 	static const char *const rows[] = {
@@ -127,6 +152,21 @@ static void malformed(void **state)
 		"lock@most=1m,least=61s",
 		"lock@Most=1m",
 		"lock@wait=1m",
+		"lock@ahead",
+		"lock@ahead=",
+		"lock@ahead=0",
+		"lock@ahead=x",
+		"lock@ahead=1x",
+		"lock@ahead=1s",
+		"lock@ahead=-1",
+		"lock@ahead=+1",
+		"lock@ahead= 1",
+		"lock@ahead=1048576",
+		"lock@ahead=99999999999999999999",
+		"lock@ahead=1,ahead=1",
+		"lock@ahead=1,30s",
+		"lock@Ahead=1",
+		"try@ahead=1",
 		"try@0s,most=1m",
 		"try@most=1m,0s",
 		"flock@30s,most=1m",
@@ -193,6 +233,7 @@ int main(void)
 		cmocka_unit_test(doors),    cmocka_unit_test(malformed),
 		cmocka_unit_test(no_doors), cmocka_unit_test(listed_doors),
 		cmocka_unit_test(advisory), cmocka_unit_test(limits),
+		cmocka_unit_test(ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

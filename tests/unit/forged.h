@@ -36,7 +36,7 @@ enum { FORGED_ABSENT, FORGED_CREATING, FORGED_UNKNOWN, FORGED_PRESENT, FORGED_DE
 
 struct forged_taker {
 	const char *lock, *reason, *name;
-	int64_t id, state, wait, loss, entry, flags, replaces, error, meant;
+	int64_t id, state, wait, loss, entry, flags, replaces, error, meant, crowd;
 	int64_t asked_us, wait_until_us, hold_until_us, limit_us, recheck_us, held_since_ms;
 	int64_t charged, watches_uid, czxid, version, pid, uid;
 	const char *command;
@@ -94,8 +94,9 @@ static inline void forge_taker(struct carry *carry, struct forged_taker *taker)
 	t->lock = carry_text(carry, t->lock);
 	t->reason = carry_text(carry, t->reason);
 	t->name = carry_text(carry, t->name);
-	forge_numbers(carry, (int64_t *[]){&t->id, &t->state, &t->wait, &t->loss, &t->entry,
-	                                   &t->flags, &t->replaces, &t->error, &t->meant, NULL});
+	forge_numbers(carry,
+	              (int64_t *[]){&t->id, &t->state, &t->wait, &t->loss, &t->entry, &t->flags,
+	                            &t->replaces, &t->error, &t->meant, &t->crowd, NULL});
 	forge_time(carry, &t->asked_us);
 	forge_time(carry, &t->wait_until_us);
 	forge_time(carry, &t->hold_until_us);

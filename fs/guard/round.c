@@ -258,40 +258,34 @@ static bool is_lost_door(const struct round *round, const struct seen_file *file
 	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
 }
 
-/* By the descriptors that it opened itself; those that it was given come later. */
-static bool look_at_own(void *ctx, const struct seen_file *file)
+/* False: the process has been killed. */
+static bool look_at(struct round *round, const struct seen_file *file, bool own)
 {
-	struct round *round = ctx;
 	struct slot_now now;
 	int slot;
 
 	if (!is_lost_door(round, file))
 		return true;
 	slot_index_follow(&round->index);
-	slot = slot_of(round, &round->subject.ref, file->ino, &now);
-	if (slot < 0)
-		return true;
-	round->subject.matched = true;
-	if (is_lost(round, slot, &now))
+	slot = own ? slot_of(round, &round->subject.ref, file->ino, &now)
+	           : nearest_opener(round, file->ino, &now);
+	round->subject.matched |= slot >= 0;
+	if (slot >= 0 && is_lost(round, slot, &now))
 		stop(round, slot, now.uid);
+	else if (slot == UNKNOWN && !own)
+		look_at_orphan(round, file->ino);
 	return !round->subject.killed;
+}
+
+/* By the descriptors that it opened itself; those that it was given come later. */
+static bool look_at_own(void *ctx, const struct seen_file *file)
+{
+	return look_at(ctx, file, true);
 }
 
 static bool look_at_any(void *ctx, const struct seen_file *file)
 {
-	struct round *round = ctx;
-	struct slot_now now;
-	int slot;
-
-	if (!is_lost_door(round, file))
-		return true;
-	slot_index_follow(&round->index);
-	slot = nearest_opener(round, file->ino, &now);
-	if (slot == UNKNOWN)
-		look_at_orphan(round, file->ino);
-	else if (slot >= 0 && is_lost(round, slot, &now))
-		stop(round, slot, now.uid);
-	return !round->subject.killed;
+	return look_at(ctx, file, false);
 }
 
 /* An opener that lives and cannot be looked into may have it open. */

@@ -10,117 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry is no lock. */
-static int lock_error(const struct reading *reading)
-{
-	if (reading->error == 0 && reading->stat.ephemeral_owner != 0)
-		return -ENOENT;
-	return reading->error;
-}
-
-/* ---- stat ---- */
-
-struct stat_call {
+struct read_call {
 	struct lc_call call;
-	lc_stat_fn *tell;
+	enum reading_kind kind;
+	/* Tells the caller; `reading`: NULL if there is an error. */
+	void (*tell)(const struct read_call *read, int error, const struct reading *reading);
+	union {
+		lc_stat_fn *stat;
+		lc_value_fn *value;
+		lc_list_fn *list;
+	} done;
 };
 
-static void stat_failed(struct lc_call *call, int error)
+static struct read_call *read_of(struct lc_call *call)
 {
-	((struct stat_call *)call)->tell(call->ctx, error, NULL);
+	return (struct read_call *)call;
 }
 
-static void stat_answered(struct reader *reader, struct reading *reading)
+static void read_failed(struct lc_call *call, int error)
 {
-	struct lc_call *call = call_of(reader);
-	struct lc_lock_info info = {0};
-	int error = lock_error(reading);
-
-	if (error < 0) {
-		call_fail(call, error);
-		return;
-	}
-	info.czxid = reading->stat.czxid;
-	info.ctime_ms = reading->stat.ctime_ms;
-	info.mtime_ms = reading->stat.mtime_ms;
-	info.has_attributes = record_parse_lock(reading->data, reading->data_len, &info.attributes);
-	info.slots = record_slots(reading->data, reading->data_len);
-	info.children = (unsigned)reading->stat.children;
-	reading_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
-	call_close(call);
-	((struct stat_call *)call)->tell(call->ctx, 0, &info);
-	call_free_if_done(call);
+	read_of(call)->tell(read_of(call), error, NULL);
 }
-
-static void stat_ask(struct lc_call *call)
-{
-	call_read(call, READING_LOCK, call->path, stat_answered);
-}
-
-int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
-            struct lc_call **ret_call)
-{
-	struct stat_call *stat = call_new(struct stat_call, .ask = stat_ask, .fail = stat_failed,
-	                                  .uid = uid, .ctx = ctx);
-
-	if (!stat)
-		return -ENOMEM;
-	stat->tell = done;
-	return call_begin(&stat->call, lc, lc_path(lc, lock), ret_call);
-}
-
-/* ---- value ---- */
-
-struct value_call {
-	struct lc_call call;
-	lc_value_fn *tell;
-};
-
-static void value_failed(struct lc_call *call, int error)
-{
-	((struct value_call *)call)->tell(call->ctx, error, NULL, 0);
-}
-
-static void value_answered(struct reader *reader, struct reading *reading)
-{
-	struct lc_call *call = call_of(reader);
-	int error = lock_error(reading);
-	const char *value;
-	size_t len;
-
-	if (error < 0) {
-		call_fail(call, error);
-		return;
-	}
-	record_value(reading->data, reading->data_len, &value, &len);
-	call_close(call);
-	((struct value_call *)call)->tell(call->ctx, 0, value, len);
-	call_free_if_done(call);
-}
-
-static void value_ask(struct lc_call *call)
-{
-	call_read(call, READING_LOCK, call->path, value_answered);
-}
-
-int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
-             struct lc_call **ret_call)
-{
-	struct value_call *value = call_new(struct value_call, .ask = value_ask,
-	                                    .fail = value_failed, .uid = uid, .ctx = ctx);
-
-	if (!value)
-		return -ENOMEM;
-	value->tell = done;
-	return call_begin(&value->call, lc, lc_path(lc, lock), ret_call);
-}
-
-/* ---- list ---- */
-
-struct list_call {
-	struct lc_call call;
-	lc_list_fn *tell;
-};
 
 void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
 {
@@ -146,11 +56,6 @@ void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void list_failed(struct lc_call *call, int error)
-{
-	((struct list_call *)call)->tell(call->ctx, error, NULL);
 }
 
 /* Made for the first reader that asks for it. */
@@ -179,40 +84,123 @@ static bool make_list(const struct lc *lc, struct reading *reading)
 	return true;
 }
 
-static void list_answered(struct reader *reader, struct reading *reading)
+/* An entry is no lock. */
+static int read_error(const struct read_call *read, struct reading *reading)
+{
+	if (reading->error < 0)
+		return reading->error;
+	if (read->kind == READING_QUEUE)
+		return make_list(read->call.lc, reading) ? 0 : -ENOMEM;
+	return reading->stat.ephemeral_owner != 0 ? -ENOENT : 0;
+}
+
+static void read_answered(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
+	int error = read_error(read_of(call), reading);
 
-	if (reading->error < 0 || !make_list(call->lc, reading)) {
-		call_fail(call, reading->error < 0 ? reading->error : -ENOMEM);
+	if (error < 0) {
+		call_fail(call, error);
 		return;
 	}
 	call_close(call);
-	((struct list_call *)call)
-		->tell(call->ctx, 0,
-	               &(struct lc_listing){
-			       .serial = reading->serial,
-			       .entries = reading->entries,
-			       .entry_count = reading->queue.count,
-			       .locks = reading->locks,
-			       .lock_count = reading->lock_count,
-		       });
+	read_of(call)->tell(read_of(call), 0, reading);
 	call_free_if_done(call);
 }
 
-static void list_ask(struct lc_call *call)
+static void read_ask(struct lc_call *call)
 {
-	call_read(call, READING_QUEUE, call->path, list_answered);
+	call_read(call, read_of(call)->kind, call->path, read_answered);
+}
+
+/* `model`: what is asked and who is told. */
+static int read_begin(struct lc *lc, const char *lock, const struct read_call *model,
+                      struct lc_call **ret_call)
+{
+	struct read_call *read = call_new(struct read_call, .ask = read_ask, .fail = read_failed,
+	                                  .uid = model->call.uid, .ctx = model->call.ctx);
+
+	if (!read)
+		return -ENOMEM;
+	read->kind = model->kind;
+	read->tell = model->tell;
+	read->done = model->done;
+	return call_begin(&read->call, lc, lc_path(lc, lock), ret_call);
+}
+
+static void tell_stat(const struct read_call *read, int error, const struct reading *reading)
+{
+	struct lc_lock_info info = {0};
+
+	if (!reading) {
+		read->done.stat(read->call.ctx, error, NULL);
+		return;
+	}
+	info.czxid = reading->stat.czxid;
+	info.ctime_ms = reading->stat.ctime_ms;
+	info.mtime_ms = reading->stat.mtime_ms;
+	info.has_attributes = record_parse_lock(reading->data, reading->data_len, &info.attributes);
+	info.slots = record_slots(reading->data, reading->data_len);
+	info.children = (unsigned)reading->stat.children;
+	reading_learn_slots(read->call.lc, &reading->stat, reading->data, reading->data_len);
+	read->done.stat(read->call.ctx, 0, &info);
+}
+
+int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
+            struct lc_call **ret_call)
+{
+	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
+	                                .tell = tell_stat,
+	                                .done.stat = done,
+	                                .kind = READING_LOCK};
+
+	return read_begin(lc, lock, &model, ret_call);
+}
+
+static void tell_value(const struct read_call *read, int error, const struct reading *reading)
+{
+	const char *value = NULL;
+	size_t len = 0;
+
+	if (reading)
+		record_value(reading->data, reading->data_len, &value, &len);
+	read->done.value(read->call.ctx, error, value, len);
+}
+
+int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
+             struct lc_call **ret_call)
+{
+	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
+	                                .tell = tell_value,
+	                                .done.value = done,
+	                                .kind = READING_LOCK};
+
+	return read_begin(lc, lock, &model, ret_call);
+}
+
+static void tell_list(const struct read_call *read, int error, const struct reading *reading)
+{
+	if (!reading) {
+		read->done.list(read->call.ctx, error, NULL);
+		return;
+	}
+	read->done.list(read->call.ctx, 0,
+	                &(struct lc_listing){
+				.serial = reading->serial,
+				.entries = reading->entries,
+				.entry_count = reading->queue.count,
+				.locks = reading->locks,
+				.lock_count = reading->lock_count,
+			});
 }
 
 int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,
             struct lc_call **ret_call)
 {
-	struct list_call *list = call_new(struct list_call, .ask = list_ask, .fail = list_failed,
-	                                  .uid = uid, .ctx = ctx);
+	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
+	                                .tell = tell_list,
+	                                .done.list = done,
+	                                .kind = READING_QUEUE};
 
-	if (!list)
-		return -ENOMEM;
-	list->tell = done;
-	return call_begin(&list->call, lc, lc_path(lc, lock), ret_call);
+	return read_begin(lc, lock, &model, ret_call);
 }

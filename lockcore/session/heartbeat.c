@@ -282,6 +282,8 @@ void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer)
 	char data[SESSION_DATA_MAX];
 	size_t len;
 
+	if (answer->result == ENSEMBLE_NONODE)
+		home_missed(lc);
 	if (answer->result != ENSEMBLE_OK || lc->session->node.len >= 0)
 		return;
 	len = node_data(lc, answer->stat->version, data);

@@ -99,7 +99,7 @@ static void found_another(struct lc *lc, const struct home_mark *there)
 		         "%s is another ensemble, or ours without its data: we find no %s there; "
 		         "ours: %s; only a restart of the mount accepts it",
 		         server, home->dir, ours);
-	home->elsewhere = true;
+	home->elsewhere = home->strange = true;
 	home->found(lc, HOME_NOT_HERE, 0);
 }
 
@@ -229,12 +229,13 @@ void home_find(struct lc *lc)
 
 void home_connected(struct lc *lc)
 {
-	lc->home->certain = lc->home->looked = false;
+	lc->home->certain = lc->home->looked = lc->home->strange = false;
 }
 
 void home_missed(struct lc *lc)
 {
 	lc->home->looked = false;
+	lc->home->strange = true;
 }
 
 /* In a session that a version without marks has begun: the node of its heartbeats is there. */

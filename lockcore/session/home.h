@@ -35,6 +35,7 @@ struct home {
 	enum home_root root;
 	bool certain;   /* this connection leads there: a heartbeat was answered on it */
 	bool looked;    /* ROOT_DIR was read on this connection, since a node in it was missed */
+	bool strange;   /* this connection has shown what need not be so there */
 	bool elsewhere; /* the last connection led to another ensemble */
 	home_found_fn *found;
 	/* Why there is no contact: who was met last, and what is wrong; "" after contact. */
@@ -51,7 +52,7 @@ void home_connected(struct lc *lc);
 /* Finds out whether this connection leads home; found() comes once, not from inside. At the start,
  * and where it is certain, ROOT_DIR is made if it is missing; only at the start the root is. */
 void home_find(struct lc *lc);
-/* A node below ROOT_DIR is not there: ROOT_DIR may be gone, too. */
+/* A node below ROOT_DIR is not there, or a watched one has changed: ROOT_DIR may be gone, too. */
 void home_missed(struct lc *lc);
 /* The mount knows its ensemble, or was at home before: no other one is taken for it. */
 bool home_is_set(const struct lc *lc);

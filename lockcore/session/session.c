@@ -104,7 +104,7 @@ static void session_disconnected(void *ctx)
 	}
 	session->events->disconnected(lc);
 	/* The client has perhaps seen another ensemble: its watches and zxids are of no use. */
-	if (home_may_be_elsewhere(lc))
+	if (lc->home->strange && home_may_be_elsewhere(lc))
 		heartbeat_retreat(lc, RETREAT_REST);
 	else
 		timer_set(&lc->timers, &session->retry,
@@ -190,6 +190,8 @@ static void node_changed_at_port(void *ctx, const char *path, enum ensemble_chan
 
 	if (session_is_ready(lc))
 		lc->session->events->changed(lc, path, change);
+	else
+		home_missed(lc);
 }
 
 static void open_session(struct lc *lc)

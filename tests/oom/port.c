@@ -625,10 +625,13 @@ static void without_memory(void **state)
 
 /* ---- result codes ---- */
 
+static bool told_refused;
+
 static void over(void *ctx, bool refused)
 {
-	(void)ctx, (void)refused;
+	(void)ctx;
 	told_connected = false;
+	told_refused = refused;
 }
 
 static const struct ensemble_events coded_events = {
@@ -649,6 +652,12 @@ static void coded(void *ctx, const struct ensemble_answer *answer)
 static bool gives_up(int code)
 {
 	return code == ZTHROTTLEDOP || code == ZNOTREADONLY;
+}
+
+/* It takes no credentials, or not these: the session may live, and what was asked may be done. */
+static bool refuses(int code)
+{
+	return code == ZAUTHFAILED || code == ZSESSIONCLOSEDREQUIRESASLAUTH;
 }
 
 static void what_codes_mean(void **state)
@@ -674,9 +683,9 @@ static void what_codes_mean(void **state)
 		{-112, ENSEMBLE_GONE},
 		{-118, ENSEMBLE_GONE},
 		{-9, ENSEMBLE_GONE},
-		{-115, ENSEMBLE_GONE},
+		{-115, ENSEMBLE_UNKNOWN},
 		{-116, ENSEMBLE_GONE},
-		{-124, ENSEMBLE_GONE},
+		{-124, ENSEMBLE_UNKNOWN},
 		{ZUNIMPLEMENTED, ENSEMBLE_REFUSED},
 		{-125, ENSEMBLE_REFUSED},
 		{-120, ENSEMBLE_REFUSED},
@@ -693,7 +702,7 @@ static void what_codes_mean(void **state)
 
 		memory_start(0, 0, false, &now_us, 0);
 		asked_count = REQUESTS; /* no other requests */
-		told_connected = false;
+		told_connected = told_refused = false;
 		assert_int_equal(ensemble_zookeeper_create("127.0.0.1:1", "user:password", clock_us,
 		                                           NULL, &port_of_test),
 		                 0);
@@ -713,8 +722,10 @@ static void what_codes_mean(void **state)
 		if (result != rows[i].result)
 			fail_msg("%d is taken for %d and not %d", rows[i].code, (int)result,
 			         (int)rows[i].result);
-		assert_int_equal(told_connected,
-		                 result != ENSEMBLE_GONE && !gives_up(rows[i].code));
+		assert_int_equal(told_connected, result != ENSEMBLE_GONE &&
+		                                         !gives_up(rows[i].code) &&
+		                                         !refuses(rows[i].code));
+		assert_int_equal(told_refused, refuses(rows[i].code));
 		assert_int_equal(port_of_test->port->given_up(port_of_test) != NULL,
 		                 gives_up(rows[i].code));
 		port_of_test->port->close(port_of_test, true);

@@ -1546,14 +1546,14 @@ mutant(41, 'an_unknown_home_is_anywhere', 'home.c',
        'home->known.czxid && home_may_be_elsewhere(lc) && !is_same_mark',
        unit('tests/layer/home.c'))
 mutant(41, 'sure_after_a_reconnect', 'home.c',
-       'lc->home->certain = lc->home->looked = false;', 'lc->home->looked = false;',
+       'lc->home->certain = lc->home->looked = lc->home->strange = false;', 'lc->home->looked = lc->home->strange = false;',
        sim('strays'))
 mutant(41, 'made_before_the_mark_is_read', 'session.c',
        'else if (!lc->home->looked)', 'else if (lc->home->root == ROOT_UNKNOWN && !lc->home->looked)',
        sim('strays'))
 mutant(41, 'looked_on_another_connection', 'home.c',
-       'lc->home->certain = lc->home->looked = false;', 'lc->home->certain = false;',
-       sim('strays'))
+       'lc->home->certain = lc->home->looked = lc->home->strange = false;', 'lc->home->certain = lc->home->strange = false;',
+       unit('tests/layer/home.c'))
 mutant(41, 'root_made_in_silence', 'home.c',
        """	case ENSEMBLE_NONODE:
 		if (home_may_be_elsewhere(lc))""",
@@ -1585,11 +1585,15 @@ mutant(41, 'pause_longer_than_the_session', 'session.c',
        'int64_t most_us = lc->config.session_timeout_us / 3;',
        unit('tests/layer/home.c'))
 mutant(41, 'strays_are_believed', 'session.c',
-       'if (session_is_ready(lc))\n		lc->session->events->changed', '	lc->session->events->changed',
+       'if (session_is_ready(lc))\n\t\tlc->session->events->changed',
+       'if (lc->home)\n\t\tlc->session->events->changed',
        unit('tests/sim/test_home.c'))
 mutant(41, 'client_kept_that_saw_a_stray', 'session.c',
-       'if (home_may_be_elsewhere(lc))', 'if (lc->dying)',
+       'if (lc->home->strange && home_may_be_elsewhere(lc))', 'if (lc->dying)',
        unit('tests/sim/test_home.c'))
+mutant(41, 'client_replaced_by_a_silent_server', 'session.c',
+       'if (lc->home->strange && home_may_be_elsewhere(lc))', 'if (home_may_be_elsewhere(lc))',
+       unit('tests/layer/home.c'))
 mutant(41, 'session_left_in_another_ensemble', 'heartbeat.c',
        'if (session->state == LC_SUSPENDED)\n			lc->ensemble', 'if (lc->dying)\n			lc->ensemble',
        unit('tests/sim/test_home.c'))

@@ -101,6 +101,9 @@ struct lc_config {
 	 * a lock. The entry of a lost lock is then deleted only after lc_leave(), or
 	 * after a session timeout. 0: no process is stopped, and the entry is deleted at once. */
 	int64_t loss_lead_us;
+	/* A process that takes a lock again at once may get its own entry again, without asking the
+	 * ensemble: rule 42. */
+	bool reuse;
 	uid_t uid;                    /* the root's owner */
 	struct lc_attributes without; /* for locks without attributes: of other clients */
 
@@ -215,6 +218,7 @@ struct lc_counters {
 	unsigned long takes;     /* of lc_take() */
 	unsigned long grants;    /* told taken(0) */
 	unsigned long hand_offs; /* grants by a release on this mount, without asking */
+	unsigned long reuses;    /* grants by a spare entry, without asking */
 	unsigned long losses;    /* told lost() */
 	unsigned long evictions; /* takers that lost their entry by an eviction or a deletion */
 	unsigned long overdue;   /* locks lost by lc_limit() */
@@ -327,6 +331,8 @@ void lc_limit(struct lc_taker *taker, int64_t until_us);
  * is the reason. */
 bool lc_holds(struct lc_taker *taker);
 /* The fencing token: the czxid of the entry. 0: call lc_fetch_token() first. */
+int64_t lc_give_token(struct lc_taker *taker);
+/* The same to look at only. 0: it is not known, or the next hold may get it (lc_config.reuse). */
 int64_t lc_token(const struct lc_taker *taker);
 /* The node name of its entry. NULL: it has no entry, or not yet. */
 const char *lc_znode(const struct lc_taker *taker);
@@ -495,7 +501,7 @@ int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
 typedef void lc_waiters_changed_fn(void *ctx);
 void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed);
 
-/* After it lc_token() knows the token. -EIO: not held. */
+/* After it lc_give_token() knows the token. -EIO: not held. */
 int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 
 /* Can a lock have this name? 0, -EINVAL, -ENAMETOOLONG. `ret_why`: the reason, a sentence. */

@@ -6,6 +6,7 @@
 
 #include "ask/waiters.h"
 #include "grant/handoff.h"
+#include "grant/reuse.h"
 #include "lock/loss.h"
 #include "pure/record.h"
 #include "session/counters.h"
@@ -96,29 +97,36 @@ struct lc_taker *taker_blank(void)
 	return taker;
 }
 
+/* What is asked for, of a new taker or the next time of the same one. */
+static void set_request(struct lc_taker *taker, struct lc *lc, const struct lc_request *request)
+{
+	int64_t limit = request->wait_us ? request->wait_us : probe_limit(lc), now = lc_now(lc);
+
+	taker->meant = request->czxid;
+	taker->immediate = request->wait_us == 0;
+	taker->crowd = taker->immediate || request->replaces ? 0 : request->crowd & LC_CROWD_MAX;
+	taker->asked_us = now;
+	taker->wait_until_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
+	taker->hold_until_us = LC_FOREVER;
+}
+
 /* NULL: no memory. */
 static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *request,
                                    struct lock *lock)
 {
-	int64_t limit = request->wait_us ? request->wait_us : probe_limit(lc), now = lc_now(lc);
 	struct lc_taker *taker = taker_blank();
 	struct entry *entry;
 
 	if (!taker)
 		return NULL;
 	entry = &taker->entry;
-	taker->meant = request->czxid;
-	taker->immediate = request->wait_us == 0;
-	if (!taker->immediate && !request->replaces)
-		taker->crowd = request->crowd & LC_CROWD_MAX;
-	taker->asked_us = now;
-	taker->wait_until_us = limit < LC_FOREVER - now ? now + limit : LC_FOREVER;
-	taker->hold_until_us = LC_FOREVER;
 	entry->data.pid = request->pid;
 	entry->data.uid = request->uid;
 	entry->mode = request->mode;
+	entry->repeated = reuse_is_repeated(lock, request);
 	record_copy_line(entry->data.command, sizeof(entry->data.command), request->command,
 	                 strlen(request->command));
+	set_request(taker, lc, request);
 	if (copy_reason(entry, request->reason) && entry_init(lc, entry, lock) == 0)
 		return taker;
 	free(entry->data.reason);
@@ -146,13 +154,33 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 	}
 }
 
-static int take_lock(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken,
-                     lc_lost_fn *lost, void *ctx, struct lc_taker **ret_taker)
+/* By the spare entry of the same process, or with a new one. NULL: no memory. */
+static struct lc_taker *find_taker(struct lc *lc, const struct lc_request *request,
+                                   struct lock *lock, size_t longest)
+{
+	struct lc_taker *taker = reuse_take(lock, request);
+
+	if (taker) {
+		set_request(taker, lc, request);
+		taker_reuse(taker);
+		lock_unuse(lock); /* it uses the lock already */
+		return taker;
+	}
+	taker = make_taker(lc, request, lock);
+	if (!taker) {
+		lock_unuse(lock);
+		return NULL;
+	}
+	quota_charge_entry(lc, &taker->charge, request->uid, longest);
+	taker_enter(taker);
+	return taker;
+}
+
+static int take_lock(struct lc *lc, const struct lc_request *request, struct lc_taker **ret_taker)
 {
 	/* Of the entry's path, its digits, and its length field in the transaction. */
 	size_t longest =
 		strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
-	struct lc_taker *taker;
 	struct lock *lock;
 	int r;
 
@@ -167,30 +195,26 @@ static int take_lock(struct lc *lc, const struct lc_request *request, lc_taken_f
 	r = lock_get(lc, request->lock, request->uid, &lock);
 	if (r < 0)
 		return r;
-	taker = make_taker(lc, request, lock);
-	if (!taker) {
-		lock_unuse(lock);
-		return -ENOMEM;
-	}
-	taker->taken = taken;
-	taker->lost = lost;
-	taker->ctx = ctx;
-	quota_charge_entry(lc, &taker->charge, request->uid, longest);
-	taker_enter(taker);
-	*ret_taker = taker;
-	begin(taker, request->replaces);
-	return 0;
+	*ret_taker = find_taker(lc, request, lock, longest);
+	return *ret_taker ? 0 : -ENOMEM;
 }
 
 int lc_take(struct lc *lc, const struct lc_request *request, lc_taken_fn *taken, lc_lost_fn *lost,
             void *ctx, struct lc_taker **ret_taker)
 {
-	int r = take_lock(lc, request, taken, lost, ctx, ret_taker);
+	int r = take_lock(lc, request, ret_taker);
 
 	lc->counters.takes++;
-	if (r < 0)
+	if (r < 0) {
 		count_failure(lc, r);
-	return r;
+		return r;
+	}
+	(*ret_taker)->taken = taken;
+	(*ret_taker)->lost = lost;
+	(*ret_taker)->ctx = ctx;
+	if ((*ret_taker)->state == TAKER_WAITING)
+		begin(*ret_taker, request->replaces);
+	return 0;
 }
 
 bool lc_replace(struct lc_taker *taker, struct lc_taker *old)
@@ -214,6 +238,8 @@ void lc_leave(struct lc_taker *taker)
 		taker->entry.lock->lc->counters.abandoned++;
 	lc_watch_waiters(taker, NULL);
 	taker_not_due(taker);
+	if (reuse_leave(taker))
+		return;
 	handoff_leave(taker);
 	taker_leave(taker);
 }

@@ -95,6 +95,7 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.session_timeout_us = options->session_timeout_us,
 		.tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),
+		.reuse = options->reuse,
 		.uid = loop->face->uid,
 		.without = loop->face->without,
 		.reserved = fixed_reserved,

@@ -37,7 +37,7 @@ static void door_changed(struct open_file *file, struct claim *claim)
 static void reply_token(struct lc_taker *taker, fuse_req_t req, size_t size, off_t offset)
 {
 	char token[24];
-	int len = snprintf(token, sizeof(token), "%" PRId64 "\n", lc_token(taker));
+	int len = snprintf(token, sizeof(token), "%" PRId64 "\n", lc_give_token(taker));
 
 	if (!lc_holds(taker))
 		fuse_reply_err(req, EIO);
@@ -90,7 +90,7 @@ void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 	}
 	taker = claim->hold->taker;
 	move_token(door, claim, off);
-	if (!lc_holds(taker) || lc_token(taker) != 0) {
+	if (!lc_holds(taker) || lc_give_token(taker) != 0) {
 		reply_token(taker, req, size, off - door->token_at);
 		return;
 	}

@@ -43,6 +43,7 @@ static const char usage[] =
 	"  credentials=FILE      file with user:password for the ensemble (none)\n"
 	"  mkroot                make ROOT if it is absent; /locks is always made\n"
 	"  on_lost=none|term|kill  how to stop processes that lose a lock (none)\n"
+	"  reuse                 a process that takes again at once keeps its place\n"
 	"  log_takes             log each grant, release and refusal\n"
 	"  audit                 log each hold when it ends\n"
 	"  nokeeper, keeper      do not restart the daemon after a crash\n"
@@ -59,7 +60,7 @@ enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_IGNORE, KEY_FORWARD, KEY_FOREGR
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
-	int mkroot, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
+	int mkroot, reuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
 	bool all_users;
 	int help, version, check, foreground, debug;
 	char *source, *mountpoint;
@@ -88,6 +89,7 @@ static const struct fuse_opt table[] = {
 	VALUE("gid", gid),
 	VALUE("umask", umask),
 	{"mkroot", offsetof(struct raw, mkroot), 1},
+	{"reuse", offsetof(struct raw, reuse), 1},
 	{"log_takes", offsetof(struct raw, log_takes), 1},
 	{"audit", offsetof(struct raw, audit), 1},
 	{"keeper", offsetof(struct raw, nokeeper), 0}, /* as it is anyway */
@@ -464,6 +466,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->foreground = raw->foreground;
 	options->debug = raw->debug;
 	options->check = raw->check;
+	options->reuse = raw->reuse;
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
 	options->keeper = !raw->nokeeper;

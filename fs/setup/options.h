@@ -24,7 +24,7 @@ struct options {
 	char *servers;    /* its first part */
 	char *root;       /* its second, "/locks" when left out */
 	char *mountpoint; /* absolute; to check: as given, or NULL */
-	bool foreground, debug, make_root, read_only, log_takes, audit, keeper;
+	bool foreground, debug, make_root, read_only, reuse, log_takes, audit, keeper;
 	bool check;         /* nothing is mounted: check.h */
 	bool has_tick_time; /* it was given */
 	bool protect;       /* the mount point: bare.h */

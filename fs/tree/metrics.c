@@ -263,6 +263,8 @@ static void print_counts(struct metrics_page *page, const struct lc_counters *co
 	counter(page, "grants_total", counters->grants, "Takers that got their lock.");
 	counter(page, "hand_offs_total", counters->hand_offs,
 	        "Grants by a holder on this mount, without a request to the servers.");
+	counter(page, "reuses_total", counters->reuses,
+	        "Grants by the entry of the last hold of the same process, without a request.");
 	counter(page, "losses_total", counters->losses, "Takers that lost the lock they held.");
 	counter(page, "evictions_total", counters->evictions,
 	        "Takers that lost their entry by an eviction or a deletion in ZooKeeper.");

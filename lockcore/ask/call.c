@@ -12,6 +12,7 @@
  */
 #include "ask/call.h"
 
+#include "grant/reuse.h"
 #include "pure/limits.h"
 
 #include <assert.h>
@@ -223,6 +224,7 @@ int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call *
 	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
 	if (call->taker)
 		call->taker->entry.pending++;
+	reuse_end_at(lc, path);
 	DL_APPEND(lc->calls->calls, call);
 	*ret_call = call;
 	if (call->changes)

@@ -45,6 +45,12 @@ bool taker_has_lock(struct lc_taker *taker)
 
 int64_t lc_token(const struct lc_taker *taker)
 {
+	return taker->entry.repeated && !taker->told_token ? 0 : taker->entry.czxid;
+}
+
+int64_t lc_give_token(struct lc_taker *taker)
+{
+	taker->told_token |= taker->entry.czxid != 0;
 	return taker->entry.czxid;
 }
 

@@ -17,6 +17,7 @@
 #include "grant/admission.h"
 #include "grant/handoff.h"
 #include "grant/order.h"
+#include "grant/reuse.h"
 #include "lock/lock_watch.h"
 #include "lock/loss.h"
 
@@ -114,6 +115,12 @@ static void refuse_misled(struct lock *lock)
 			taker_fail(taker, -ENOENT);
 }
 
+/* Its entry may become spare, as long as nobody comes. */
+static bool last_is_repeated(const struct lock *lock)
+{
+	return lock->takers.all && lock->takers.all->prev->entry.repeated;
+}
+
 /* ---- answers ---- */
 
 static void judge_listing(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
@@ -125,6 +132,8 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 		return;
 	}
 	queue.listing = number;
+	if (queue.count > 1)
+		reuse_end(lock);
 	lock_see_czxid(lock, answer->stat->czxid);
 	queue.slots_known = lock->node.slots > 0 && lock->node.version == answer->stat->version;
 	if (!queue.slots_known)
@@ -247,12 +256,13 @@ static void look_at_touched(struct lc *lc)
 
 static void send_list(struct lock *lock)
 {
+	/* Any holder's going makes room; or somebody who comes is to end the use of an entry. */
+	bool watched = (lock->node.slots > 1 && lock->takers.waiting > 0) || last_is_repeated(lock);
+
 	lock->lists.sent++;
 	lock->lists.pending++;
 	lock_use(lock);
-	lc_submit(lock->lc,
-	          ensemble_children(lock->path, lock->node.slots > 1 && lock->takers.waiting > 0),
-	          lock_listed, lock);
+	lc_submit(lock->lc, ensemble_children(lock->path, watched), lock_listed, lock);
 }
 
 void locks_flush(struct lc *lc)
@@ -284,12 +294,15 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 		break;
 	case ENSEMBLE_DELETED:
 		watch_fired(&lock->node.watch);
+		reuse_end(lock);
 		lock->batch.last_write_ok = false;
 		lock_want_list(lock);
 		break;
 	case ENSEMBLE_NAMES:
-		if (lock->takers.waiting > 0)
-			lock_want_list(lock);
+		if (lock->takers.waiting == 0)
+			reuse_end(lock);
+		else if (lock->node.slots > 1 || !last_is_repeated(lock))
+			lock_want_list(lock); /* else it tells of our own create, too */
 		break;
 	}
 	lock_free_if_unused(lock);
@@ -322,7 +335,10 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	if (lock_front_is(lock, znode))
 		front_changed(lock, znode, change);
 	entry = name_parse(znode, &name) ? entry_of_node(lock, znode, &name) : NULL;
-	if (!entry || !entry->wanted)
+	if (!entry)
+		return;
+	taker_drop_spare(taker_of(entry));
+	if (!entry->wanted)
 		return;
 	armed = watch_is_armed(&entry->watch);
 	watch_fired(&entry->watch);

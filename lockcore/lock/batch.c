@@ -333,7 +333,7 @@ static void take_create(struct multi *multi, struct entry *entry, const struct e
 		/* Perhaps no other client wants the lock, and no listing is needed. Where mounts
 		 * take turns, this hope is vain and would cost another round trip. */
 		if (!lock->batch.overtaken && lock->takers.waiting == 1 && entry->wanted &&
-		    lock->takers.holding == 0 && !lock->batch.unresolved)
+		    !entry->repeated && lock->takers.holding == 0 && !lock->batch.unresolved)
 			lock_unwant_list(lock);
 	}
 	take_op(multi, entry, op);

@@ -183,6 +183,14 @@ static void not_made(struct entry *entry, const struct ensemble_answer *answer)
 	entry_events(entry)->not_made(entry, answer->result);
 }
 
+static void note_time(const struct entry *entry)
+{
+	struct entries *entries = entry->lock->lc->entries;
+	int64_t us = lc_now(entry->lock->lc) - entry->sent_us;
+
+	entries->create_us += entries->create_us ? (us - entries->create_us) / 8 : us;
+}
+
 void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 {
 	assert(entry->state == ENTRY_CREATING);
@@ -191,6 +199,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return; /* the session's end follows */
 	if (answer->result == ENSEMBLE_OK) {
+		note_time(entry);
 		session_wrote(entry->lock->lc, entry->sent_us);
 		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {

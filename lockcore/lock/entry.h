@@ -50,6 +50,7 @@ struct entries {
 	const struct entry_events *events;
 	struct table by_id;
 	unsigned there;          /* are not ABSENT */
+	int64_t create_us;       /* how long a create takes, the mean of some; 0: not known */
 	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
 	unsigned looks;          /* reads for a mark under way */
 	unsigned awaited;        /* so many of them show all marks from before the connection */
@@ -112,6 +113,7 @@ struct entry {
 	bool alone : 1;       /* batch.c: its create or delete failed in a transaction */
 	bool claim_lost : 1;  /* UNKNOWN: a node that may be it could not be asked */
 	bool look_failed : 1; /* it may have a mark that could not be read */
+	bool repeated : 1;    /* it may become spare, unless somebody comes: grant/reuse.c */
 	unsigned pending;     /* answers outstanding that name this entry */
 
 	/* The node. */

@@ -70,6 +70,15 @@ struct lock_handoff {
 	bool held_back;       /* that was refused: deletes wait until it was seen */
 };
 
+/* grant/reuse.c: one process takes the lock again and again. */
+struct lock_repeat {
+	int64_t left_us; /* when the last holder left, and who it was */
+	pid_t pid;       /* 0: nobody, or one whose next take is not to be repeated */
+	uid_t uid;
+	int64_t granted_us;     /* when the entry of the last holder was granted first */
+	unsigned long spare_in; /* the connection on which it became spare */
+};
+
 /* listing.c: listings of the queue. */
 struct lock_lists {
 	uint64_t sent; /* so far */
@@ -91,6 +100,7 @@ struct lock {
 	struct lock_front front;
 	struct lock_batch batch;
 	struct lock_handoff handoff;
+	struct lock_repeat repeat;
 	struct lock_lists lists;
 	struct lock *touched_prev, *touched_next;
 	struct lock *idle_prev, *idle_next;

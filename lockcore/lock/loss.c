@@ -77,6 +77,7 @@ void loss_by_listing(struct lc_taker *taker)
 
 void loss_by_mark(struct lc_taker *taker, const char *by)
 {
+	taker_drop_spare(taker);
 	if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)
 		return;
 	lc_report(taker->entry.lock->lc, LC_NOTICE, "%s/%s: evicted by %s", taker->entry.lock->path,

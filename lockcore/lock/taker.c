@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A lock that is held for longer than this watches its entry, and says there since when it is
- * held. Shorter holds, which are the most, are spared these requests. */
-#define LONG_HOLD_US 20000
-
 bool taker_holds_entry(const struct lc_taker *taker)
 {
 	return taker->state == TAKER_HELD && taker->entry.state == ENTRY_PRESENT;
@@ -123,7 +119,7 @@ static bool is_step(enum taker_state from, enum taker_state to)
 	case TAKER_FAILED:
 		return to == TAKER_LEFT;
 	case TAKER_LEFT:
-		return false;
+		return to == TAKER_HELD; /* taker_reuse() */
 	}
 	return false;
 }
@@ -220,8 +216,45 @@ void taker_grant(struct lc_taker *taker, bool first)
 	taker->entry.place.first = first;
 	taker->entry.data.told_since = false;
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
+	taker->entry.lock->repeat.granted_us = lc_lately(lc);
 	timer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);
 	set_due(taker, true);
+}
+
+void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
+{
+	struct lc *lc = taker->entry.lock->lc;
+
+	assert(taker_holds_entry(taker) && !taker->due_prev);
+	set_taker_state(taker, TAKER_LEFT);
+	taker->spare = true;
+	taker->entry.lock->repeat.spare_in = lc->session->connections;
+	timer_set(&lc->timers, &taker->limit, until_us);
+}
+
+/* Whatever the last hold was: nothing of it is left for this one. */
+void taker_reuse(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+	int64_t first_us = lock->repeat.granted_us;
+
+	assert(taker->spare && taker->state == TAKER_LEFT && taker->entry.pending == 0);
+	assert(!taker->replaces && !taker->replaced_by && !taker->changed_prev && !taker->due_prev);
+	assert(!taker->entry.data.reason && taker->error == 0 && !taker->told_token);
+	taker->spare = false;
+	taker->told_taken = false;
+	taker_grant(taker, true);
+	lock->repeat.granted_us = first_us;
+	timer_set(&lock->lc->timers, &taker->recheck, first_us + LONG_HOLD_US);
+}
+
+void taker_drop_spare(struct lc_taker *taker)
+{
+	if (!taker->spare)
+		return;
+	timer_clear(&taker->entry.lock->lc->timers, &taker->limit);
+	entry_touch(&taker->entry);
+	taker_step(taker);
 }
 
 void taker_replace(struct lc_taker *taker, struct lc_taker *old)
@@ -362,6 +395,7 @@ static void delete_entry(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
 
+	taker->spare = false;
 	/* It guards the lock for the taker that got it by hand-off: handoff.c goes on. */
 	if (lock->handoff.held_back && lock->handoff.unseen) {
 		entry_watch(lock->handoff.unseen);

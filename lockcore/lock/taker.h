@@ -23,6 +23,10 @@
 #include "lock/batch.h"
 #include "lock/entry_data.h"
 
+/* A lock that is held for longer than this watches its entry, and says there since when it is
+ * held. Shorter holds, which are the most, are spared these requests. */
+#define LONG_HOLD_US 20000
+
 struct takers {
 	struct lc_taker *due;                       /* to be told, in this order */
 	struct lc_taker *waiters_changed;           /* to be told so: waiters.c */
@@ -38,11 +42,12 @@ enum taker_loss { LOSS_GUARDED, LOSS_FORFEITED, LOSS_GIVEN_UP };
 struct lc_taker {
 	struct entry entry; /* first: see taker_of() */
 	enum taker_state state : 3;
-	enum taker_wait wait : 2; /* WAITING */
-	enum taker_loss loss : 2; /* LOST */
-	bool told_taken : 1;
-	bool immediate : 1;  /* EAGAIN rather than wait */
-	bool withdrawn : 1;  /* WAITING: its entry is deleted before it goes on */
+	enum taker_wait wait : 2;            /* WAITING */
+	enum taker_loss loss : 2;            /* LOST */
+	bool told_taken : 1, told_token : 1; /* lc_taken_fn; lc_give_token() */
+	bool immediate : 1;                  /* EAGAIN rather than wait */
+	bool withdrawn : 1;                  /* WAITING: its entry is deleted before it goes on */
+	bool spare : 1;                      /* LEFT: its entry waits for the next take */
 	unsigned crowd : 20; /* EAGAIN rather than behind so many; 0: any, or it is past that */
 	int error;           /* FAILED: what it is told */
 	struct lc_taker *prev, *next;         /* in lock->takers */
@@ -58,10 +63,9 @@ struct lc_taker {
 	lc_lost_fn *lost;
 	void *ctx;
 
-	struct timer limit; /* WAITING, HELD: its time is up; else: delete again */
-	/* HELD for a while: watch the entry, tell since when; or: send again. */
-	struct timer recheck;
-	struct charge charge;                         /* for its entry */
+	struct timer limit;   /* WAITING, HELD: its time is up; else: delete it now, or again */
+	struct timer recheck; /* HELD: watches the entry, tells since when; else: sends again */
+	struct charge charge; /* for its entry */
 	lc_waiters_changed_fn *waiters_changed;       /* waiters.c */
 	struct lc_taker *changed_prev, *changed_next; /* in takers->waiters_changed, or NULL */
 };
@@ -118,6 +122,12 @@ void taker_guard(struct lc_taker *taker);
 void taker_give_up(struct lc_taker *taker);
 /* Any state -> LEFT. */
 void taker_leave(struct lc_taker *taker);
+/* HELD -> LEFT, and the entry is deleted only at that time: until then it is *spare*. */
+void taker_leave_spare(struct lc_taker *taker, int64_t until_us);
+/* LEFT -> HELD by the spare entry. */
+void taker_reuse(struct lc_taker *taker);
+/* If its entry is spare, it is deleted now. */
+void taker_drop_spare(struct lc_taker *taker);
 /* WAITING: another kind of it. */
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
 /* WAITING, without an entry: a listing that is sent from now on says whether it may come. */

@@ -44,6 +44,7 @@ void counters_carry(struct carry *carry, struct lc_counters *counters)
 	CARRY_64(carry, counters->takes);
 	CARRY_64(carry, counters->grants);
 	CARRY_64(carry, counters->hand_offs);
+	CARRY_64(carry, counters->reuses);
 	CARRY_64(carry, counters->losses);
 	CARRY_64(carry, counters->evictions);
 	CARRY_64(carry, counters->overdue);

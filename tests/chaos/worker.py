@@ -51,6 +51,9 @@ class Worker(Taker):
             if self.open(rng.choice(self._named('slow')), rng.choice(('try', 'lock@300ms', 'shared@2s'))):
                 self.use(rng.uniform(0.5, 3.0), (1, 1, 1))
             return
+        if rng.random() < 0.1:
+            self._burst()
+            return
         lock = rng.choices(('hot', 'warm', 'seats', 'fleeting'), (45, 30, 20, 5))[0]
         # A lock in use cannot be removed.
         long = rng.random() < 0.05 and lock != 'fleeting'
@@ -71,6 +74,14 @@ class Worker(Taker):
             held = self.open(lock, limited('try' if way == 'try' else door, rng), interrupt)
         if held:
             self.use(seconds)
+
+    def _burst(self):
+        """The same lock again and again, without a look at the token: with reuse most of it asks nobody."""
+        lock = self.random.choice(('hot', 'warm'))
+        for _ in range(self.random.randrange(3, 30)):
+            if not self.open(lock, 'lock'):
+                return
+            self.use_blindly(self.random.choice((0.0, 0.0, 0.001, 0.01)))
 
     def _convert(self, lock, mode, seconds):
         """From one mode to the other and back is two more holds."""

@@ -261,11 +261,8 @@ void judge_answered(struct question *question, int err)
 		judge_waiters(question);
 	if (question->kind == Q_EVICT)
 		judge_evict(question, err);
-	if (question->kind == Q_TOKEN && err == 0 &&
-	    lc_token(question->taker->lc) != question->taker->token)
-		sim_violation(sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64,
-		              question->taker->pid, (uint64_t)question->taker->token,
-		              (uint64_t)lc_token(question->taker->lc));
+	if (question->kind == Q_TOKEN && err == 0)
+		judge_given(question->taker, lc_give_token(question->taker->lc));
 	if (question->deed)
 		ledger_answered(question, err);
 }
@@ -369,7 +366,8 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 			            !!(order_shape(node) & SHAPE_SHARED) ||
 			    info->entry.incompatible !=
 			            !!(order_shape(node) & SHAPE_INCOMPATIBLE) ||
-			    (judge_owner(sim, node) && info->entry.pid != order_pid(node)))
+			    (judge_owner(sim, node) &&
+			     info->entry.pid != judge_owner(sim, node)->process))
 				sim_violation(sim, "lc_entries() has other facts of %s",
 				              node->path);
 		}

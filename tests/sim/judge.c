@@ -314,6 +314,10 @@ static void judge_token(struct taker *taker)
 	int64_t *last = taker->lock->last_token;
 	bool alone = taker->mode == LC_EXCLUSIVE && taker->most_slots == 1;
 
+	/* From outside both are one holder. */
+	if (taker->former && taker->token == last[taker->mode])
+		return;
+
 	for (enum lc_mode mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++)
 		if ((mode != taker->mode || alone) && taker->token <= last[mode])
 			sim_violation(taker->sim,
@@ -321,6 +325,23 @@ static void judge_token(struct taker *taker)
 			              taker->pid, (uint64_t)taker->token, (uint64_t)last[mode]);
 	if (last[taker->mode] < taker->token)
 		last[taker->mode] = taker->token;
+}
+
+void judge_given(struct taker *taker, int64_t token)
+{
+	struct lock_state *lock = taker->lock;
+
+	if (token && token != taker->token)
+		sim_violation(taker->sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64,
+		              taker->pid, (uint64_t)taker->token, (uint64_t)token);
+	if (taker->told_token || taker->mode != LC_EXCLUSIVE || taker->most_slots != 1 ||
+	    token == 0)
+		return;
+	if (token <= lock->given_token)
+		sim_violation(taker->sim, "c: taker %d is given token %" PRIx64 " after %" PRIx64,
+		              taker->pid, (uint64_t)token, (uint64_t)lock->given_token);
+	lock->given_token = token;
+	taker->told_token = true;
 }
 
 /* Told in the turn behind the release, if the host did not stand still. */
@@ -446,6 +467,7 @@ void judge_begin(struct sim *sim)
 	for (int i = 0; i < sim->plan.locks; i++)
 		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].incompatible_us =
 			-1;
+	order_begin(sim);
 	ledger_begin(sim);
 	look_at_locks(sim);
 	overdue_begin(sim);

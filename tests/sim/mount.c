@@ -306,6 +306,7 @@ static struct lc_config configure(struct mount *mount)
 	config.session_timeout_us = plan->timeout_us;
 	config.tick_time_us = plan->tick_us;
 	config.loss_lead_us = plan->loss_lead_us;
+	config.reuse = plan->reuse;
 	config.without =
 		(struct lc_attributes){.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
 	config.wall_ms = wall_ms;

@@ -69,6 +69,7 @@ HANDOFF = unit('tests/sim/test_handoff.c')
 ADOPT = unit('tests/sim/test_adopt.c')
 ADOPT_CHANGED = unit('tests/sim/test_adopt_changed.c')
 KILLED = unit('tests/sim/test_killed.c')
+REUSE = unit('tests/layer/reuse.c')
 OUTBOX = unit('tests/layer/outbox.c')
 # The engine's files by their names: the texts without a change, and where they are in lockcore/.
 TEXTS, PLACES = {}, {}
@@ -370,8 +371,8 @@ mutant(10, 'entry_outlives_its_session', 'loss.c',
        '\tif (taker->state == TAKER_HELD)',
        sim())
 mutant(10, 'grant_after_cancel', 'take.c',
-       '\ttaker_not_due(taker);\n\thandoff_leave(taker);',
-       '\thandoff_leave(taker);',
+       '\ttaker_not_due(taker);\n\tif (reuse_leave(taker))',
+       '\tif (reuse_leave(taker))',
        sim(),
        ('taker.c', '\tset_due(taker, false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
 mutant(10, 'leaver_granted', 'admission.c',
@@ -584,8 +585,8 @@ mutant(13, 'other_slots_not_noticed', 'listing.c',
        '',
        sim())
 mutant(13, 'only_the_next_one_is_watched', 'listing.c',
-       'ensemble_children(lock->path, lock->node.slots > 1 && lock->takers.waiting > 0)',
-       'ensemble_children(lock->path, false)',
+       '(lock->node.slots > 1 && lock->takers.waiting > 0) || last_is_repeated(lock)',
+       'last_is_repeated(lock)',
        sim())
 mutant(13, 'one_slot_too_many', 'queue.c',
        'entry->blocker = i < slots ?',
@@ -1440,8 +1441,8 @@ mutant(38, 'unknown_create_forgotten', 'entry.c',
        '\t\tentry->name[0] = 0;\n\t}',
        sim())
 mutant(38, 'leavers_forgotten', 'taker.c',
-       '\tset_taker_state(taker, TAKER_LEFT);\n',
-       '\tset_taker_state(taker, TAKER_LEFT);\n\tstored_end(&taker->entry.stored);\n',
+       '\tset_taker_state(taker, TAKER_LEFT);\n\ttaker_step',
+       '\tset_taker_state(taker, TAKER_LEFT);\n\tstored_end(&taker->entry.stored);\n\ttaker_step',
        ADOPT)
 mutant(38, 'unclaimed_stay', 'adopt.c',
        'lc_leave(taker_of(entry));',
@@ -1615,6 +1616,93 @@ mutant(41, 'left_after_it_led_home', 'session.c',
 mutant(41, 'made_elsewhere_at_the_start', 'home.c',
        'lc->home->root != ROOT_UNKNOWN || lc->home->known.czxid', 'lc->home->root != ROOT_UNKNOWN',
        unit('tests/layer/home.c'))
+
+# ---- 43, 44: an entry that serves several takes ----
+
+mutant(43, 'spare_for_ever', 'reuse.c',
+       'return us < REUSE_US ? us : REUSE_US;',
+       'return us > 0 ? 600000000 : 0;',
+       sim())
+mutant(43, 'spare_beside_others', 'reuse.c',
+       'return lock->takers.all == taker && !taker->next && lock->node.slots <= 1 &&',
+       'return lock->node.slots <= 1 &&',
+       REUSE)
+mutant(43, 'spare_with_an_answer_under_way', 'reuse.c',
+       'entry->pending == 0 && is_plain(taker)',
+       'is_plain(taker)',
+       REUSE)
+mutant(43, 'spare_with_a_reason', 'reuse.c',
+       '!data->reason && !data->told_since',
+       '!data->told_since',
+       REUSE)
+mutant(43, 'spare_without_a_repeat', 'reuse.c',
+       'return lc->config.reuse && taker->entry.repeated &&',
+       'return lc->config.reuse &&',
+       REUSE)
+mutant(43, 'spare_though_not_told', 'reuse.c',
+       'taker->told_taken &&',
+       '',
+       REUSE)
+mutant(43, 'reused_by_any_process', 'reuse.c',
+       'return data->pid == request->pid && data->uid == request->uid &&',
+       'return data->uid == request->uid &&',
+       REUSE)
+mutant(43, 'reused_by_any_user', 'reuse.c',
+       'return data->pid == request->pid && data->uid == request->uid &&',
+       'return data->pid == request->pid &&',
+       REUSE)
+mutant(43, 'reused_for_another_lock', 'reuse.c',
+       '(request->czxid == 0 || request->czxid == lock->node.czxid)',
+       'true',
+       REUSE)
+mutant(43, 'reused_though_gone', 'reuse.c',
+       'entry->state == ENTRY_PRESENT && !entry->gone && entry->pending == 0 &&',
+       'entry->state == ENTRY_PRESENT && entry->pending == 0 &&',
+       REUSE)
+mutant(43, 'deleted_spare_not_noticed', 'listing.c',
+       '\ttaker_drop_spare(taker_of(entry));\n\tif (!entry->wanted)',
+       '\tif (!entry->wanted)',
+       REUSE)
+mutant(43, 'reused_though_marked', 'loss.c',
+       '\ttaker_drop_spare(taker);\n',
+       '',
+       REUSE)
+mutant(43, 'reused_on_another_connection', 'reuse.c',
+       'return entry->lock->repeat.spare_in == lc->session->connections &&',
+       'return true &&',
+       REUSE)
+mutant(43, 'reused_without_lease', 'reuse.c',
+       'entry->pending == 0 &&\n\t       is_alone(taker) && session_may_grant(lc) &&',
+       'entry->pending == 0 &&\n\t       is_alone(taker) &&',
+       REUSE)
+mutant(43, 'reused_with_the_limit_of_the_last', 'take.c',
+       'taker->hold_until_us = LC_FOREVER;',
+       'taker->hold_until_us = taker->spare ? taker->hold_until_us : LC_FOREVER;',
+       REUSE)
+mutant(43, 'reused_told_already', 'taker.c',
+       '\ttaker->spare = false;\n\ttaker->told_taken = false;',
+       '\ttaker->spare = false;',
+       REUSE)
+mutant(43, 'watched_later_and_later', 'taker.c',
+       'first_us + LONG_HOLD_US',
+       'lc_now(lock->lc) + LONG_HOLD_US',
+       REUSE)
+mutant(43, 'questions_find_it_spare', 'call.c',
+       '\treuse_end_at(lc, path);\n',
+       '',
+       REUSE)
+mutant(43, 'who_comes_is_not_seen', 'reuse.c',
+       '\tlast->entry.repeated = false;\n\ttaker_drop_spare(last);',
+       '',
+       REUSE)
+mutant(44, 'one_token_for_several_holds', 'reuse.c',
+       '&& !taker->told_token && data->pid != 0',
+       '&& data->pid != 0',
+       sim())
+mutant(44, 'token_shown_of_several_holds', 'hold.c',
+       'return taker->entry.repeated && !taker->told_token ? 0 : taker->entry.czxid;',
+       'return taker->entry.czxid;',
+       REUSE)
 
 
 # ---- building ----

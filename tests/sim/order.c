@@ -19,6 +19,8 @@
  */
 #include "sim.h"
 
+#include "pure/name.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,27 @@ static int read_pid(const char *name, size_t len)
 	return end > 0 && end < len - tail && name[end - 1] == '.' ? atoi(name + end) : -1;
 }
 
+/* Programs that take a lock again and again do so under one number: then the UUID tells which of
+ * their takers it is. */
+static const struct sim *names_of;
+
+void order_begin(const struct sim *sim)
+{
+	names_of = sim;
+}
+
+static int find_pid(const char *node, int pid)
+{
+	struct entry_name name;
+
+	if (pid < PROCESS_BASE || !name_parse(node, &name))
+		return pid;
+	for (int i = names_of->taker_count - 1; i >= 0; i--)
+		if (names_of->all[i]->id == name.taker_half && !names_of->all[i]->went_on)
+			return names_of->all[i]->pid;
+	return -1;
+}
+
 static unsigned read_shape(const struct node *node, int *ret_pid)
 {
 	static const char *const incompatible[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
@@ -71,6 +94,7 @@ static unsigned read_shape(const struct node *node, int *ret_pid)
 	*ret_pid = read_pid(node->name, len);
 	if (*ret_pid >= 0)
 		shape |= SHAPE_OF_MOUNT;
+	*ret_pid = find_pid(node->name, *ret_pid);
 	return shape;
 }
 

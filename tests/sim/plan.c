@@ -245,6 +245,13 @@ static void choose_limits(struct plan *plan, uint64_t seed)
 		plan->limits = 300;
 }
 
+static void choose_reuse(struct plan *plan, uint64_t seed)
+{
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 41};
+
+	plan->reuse = rng_chance(&rng, 400);
+}
+
 static void lose_nothing(struct plan *plan)
 {
 	plan->lossless = true;
@@ -342,4 +349,5 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	choose_reloads(plan, seed);
 	choose_deaths(plan, seed);
 	choose_limits(plan, seed);
+	choose_reuse(plan, seed);
 }

@@ -238,6 +238,7 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       "%lu\n",
 	       totals->questions, totals->unreachable, totals->marks, totals->stirs,
 	       totals->overdue);
+	printf("takes by the entry of the take before %lu\n", totals->reuses);
 	printf("transactions %lu of %lu operations\n", totals->transactions,
 	       totals->transaction_ops);
 	printf("went on in another process %lu, after a death %lu, of its takers not claimed %lu; "

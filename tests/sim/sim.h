@@ -25,7 +25,8 @@
 #define MOUNTS_MAX 4
 #define LOCKS_MAX 4
 #define CROWD_MAX 2
-#define PID_BASE 1000 /* a taker's pid is its number plus this */
+#define PID_BASE 1000           /* a taker's pid is its number plus this */
+#define PROCESS_BASE 1000000000 /* where takers have processes: the number of the first one */
 #define SIM_ROOT "/locks"
 
 struct sim;
@@ -69,6 +70,7 @@ struct plan {
 	unsigned data, evictions;  /* per mille of the takes that come with a question about it */
 	unsigned curious;          /* per mille of the holders that ask for waiters */
 	unsigned limits;           /* per mille of the holders with a time limit */
+	bool reuse;                /* programs take a lock again and again, by one entry */
 	int64_t fault_gap_us;      /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
@@ -93,6 +95,7 @@ struct lock_state {
 	const char *path;              /* for the world */
 	int64_t absent_us, present_us; /* when it was last seen so; -1: never */
 	int64_t last_token[2];         /* the highest granted one, by mode */
+	int64_t given_token;           /* the highest that an exclusive holder has asked for */
 	int64_t incompatible_us;       /* when an incompatible entry was last seen there */
 	/* When a taker of that mount and mode would last have had to wait, leavers left out. */
 	int64_t contended_us[MOUNTS_MAX][2];
@@ -119,6 +122,9 @@ struct taker {
 	uint64_t taken_in; /* mount->turns at that moment */
 	bool refused;      /* by lc_take() itself */
 	int pid, life;
+	int process;          /* which the engine is told as its pid */
+	bool went_on;         /* another one has its entry now */
+	struct taker *former; /* it goes on with the entry of that one, which has left */
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
 	unsigned crowd;        /* it does not wait behind so many; 0: behind any number */
 	int64_t crowded_us;    /* when so many last waited, or waited before it; */
@@ -129,6 +135,7 @@ struct taker {
 	unsigned most_slots;       /* of a holder: the most since it queued */
 	int64_t meant, meant_us;   /* the lock that it means, known since then */
 	bool told;                 /* taken() was called */
+	bool told_token;           /* judge_given() */
 	int64_t unheld_running_us; /* when lc_holds() was first false; -1: not yet */
 	int64_t evicted_us;        /* its entry was deleted; -1: not */
 	int64_t evicted_token;     /* of the deleted entry; 0: there is none */
@@ -243,7 +250,7 @@ struct sim_totals {
 	unsigned long eagain, crowded, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent,
 		ecanceled, edeadlk;
 	unsigned long questions, marks, stirs, overdue;
-	unsigned long reloads, not_reloaded, unclaimed, deaths;
+	unsigned long reuses, reloads, not_reloaded, unclaimed, deaths;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
 };
@@ -360,7 +367,9 @@ void stray_end(struct mount *mount);
 /* ---- order.c ---- */
 
 unsigned order_shape(struct node *node);
-/* The pid in its name; WHO_FOREIGN: it is another client's. */
+/* Names of nodes are of this run. */
+void order_begin(const struct sim *sim);
+/* The pid of its taker; WHO_FOREIGN: it is another client's. */
 int order_pid(struct node *node);
 /* An entry of this lock has a number that its client chose. */
 bool order_has_stray(struct node *parent);
@@ -413,6 +422,8 @@ void marks_judge(struct taker *taker);
 void judge_begin(struct sim *sim);
 void judge_step(struct sim *sim); /* after each event */
 void judge_granted(struct taker *taker);
+/* A holder has asked for its token. */
+void judge_given(struct taker *taker, int64_t token);
 void judge_failed(struct taker *taker, int err);
 void judge_lost(struct taker *taker);
 void judge_asking(struct question *question);

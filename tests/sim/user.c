@@ -16,8 +16,11 @@
 struct program {
 	struct sim *sim;
 	struct mount *mount;
-	struct rng rng, mode_rng;
+	struct rng rng, mode_rng, burst_rng;
 	struct taker *taker;
+	int process;
+	struct lock_state *repeats; /* the lock that it takes again and again, */
+	unsigned takes_left;        /*   so many times more */
 	bool done;
 };
 
@@ -50,7 +53,9 @@ static void think(struct program *program)
 	struct sim *sim = program->sim;
 	int64_t pause_us = 0;
 
-	if (!sim->stopping && !rng_chance(&program->rng, 300))
+	if (program->takes_left > 0)
+		pause_us = rng_spread(&program->burst_rng, 0, 4000);
+	else if (!sim->stopping && !rng_chance(&program->rng, 300))
 		pause_us = (int64_t)rng_below(&program->rng, (uint64_t)sim->plan.think_us);
 	agenda_in(&program->sim->agenda, pause_us, next, program, 0);
 }
@@ -308,6 +313,10 @@ static void granted(struct taker *taker)
 	trace("%s: taker %d holds %s, token %" PRIx64, taker->mount->host.name, taker->pid,
 	      taker->lock->name, (uint64_t)taker->token);
 	judge_granted(taker);
+	if (rng_chance(&taker->program->burst_rng, 200) && taker->phase == T_HELD)
+		judge_given(taker, lc_give_token(taker->lc));
+	if (taker->program->takes_left > 0)
+		hold_us = rng_spread(&taker->program->burst_rng, 0, 4000);
 	set_limit(taker, hold_us);
 	if (lc_token(taker->lc) == 0 && rng_chance(&taker->program->mode_rng, 300))
 		question_holder(taker, Q_TOKEN, &taker->program->mode_rng);
@@ -425,6 +434,37 @@ static void lost(void *ctx)
 		user_leave(taker, rng_spread(&taker->program->rng, 10, 3000000));
 }
 
+static void swap_places(struct taker *taker, struct taker *other)
+{
+	int pid = taker->pid;
+
+	taker->pid = other->pid;
+	other->pid = pid;
+	taker->sim->all[taker->pid - PID_BASE] = taker;
+	taker->sim->all[other->pid - PID_BASE] = other;
+}
+
+/* The engine goes on with the entry of the program's last taker: the place of that one in all that
+ * is known of entries is this one's now. */
+static void take_place_of(struct taker *taker, struct taker *former)
+{
+	swap_places(taker, former);
+	taker->former = former;
+	former->went_on = true;
+	taker->entry_token = former->entry_token;
+	taker->entry_session = former->entry_session;
+	taker->look = former->look;
+	taker->seen = former->seen;
+	taker->evicted_us = former->evicted_us;
+	taker->evicted_token = former->evicted_token;
+	taker->evicted_alone = former->evicted_alone;
+	taker->marked_us = former->marked_us;
+	taker->marked_token = former->marked_token;
+	taker->poked_us = former->poked_us;
+	taker->entries = former->entries;
+	taker->sim->totals->reuses++;
+}
+
 static struct taker *taker_new(struct program *program, struct lock_state *lock)
 {
 	struct sim *sim = program->sim;
@@ -441,6 +481,8 @@ static struct taker *taker_new(struct program *program, struct lock_state *lock)
 	                        .program = program,
 	                        .lock = lock,
 	                        .pid = PID_BASE + sim->taker_count,
+	                        .process = sim->plan.reuse ? program->process
+	                                                   : PID_BASE + sim->taker_count,
 	                        .life = program->mount->life,
 	                        .wait_us = LC_FOREVER,
 	                        .until_us = LC_FOREVER,
@@ -465,9 +507,19 @@ static void choose_wait(struct taker *taker, struct rng *rng)
 		taker->wait_us = rng_spread(rng, 1000, 10000000);
 }
 
+/* The last taker with that entry. */
+static struct taker *find_left(const struct sim *sim, uint64_t id)
+{
+	for (int i = sim->plan.reuse ? sim->taker_count - 1 : -1; i >= 0; i--)
+		if (sim->all[i]->id == id && sim->all[i]->phase == T_LEFT && !sim->all[i]->went_on)
+			return sim->all[i];
+	return NULL;
+}
+
 static int ask_engine(struct taker *taker)
 {
 	struct sim *sim = taker->sim;
+	struct taker *former;
 	int err;
 
 	sim->inside_call = true;
@@ -478,15 +530,19 @@ static int ask_engine(struct taker *taker)
 	                                   .replaces = taker->replaces ? taker->replaces->lc : NULL,
 	                                   .wait_us = taker->wait_us,
 	                                   .crowd = taker->crowd,
-	                                   .pid = taker->pid,
+	                                   .pid = taker->process,
 	                                   .uid = 1000,
 	                                   .command = "prog"},
 	              taken, lost, taker, &taker->lc);
 	sim->inside_call = false;
 	taker->taken_in = taker->mount->turns;
-	if (err == 0)
-		taker->id = lc_taker_id(taker->lc);
-	return err;
+	if (err < 0)
+		return err;
+	former = find_left(sim, lc_taker_id(taker->lc));
+	taker->id = lc_taker_id(taker->lc);
+	if (former)
+		take_place_of(taker, former);
+	return 0;
 }
 
 /* False: the take was refused at once. */
@@ -531,15 +587,34 @@ static bool request(struct taker *taker)
 	return false;
 }
 
+/* Some takes are followed by some more of the same lock, exclusive and short. */
+static bool repeats(struct program *program)
+{
+	struct sim *sim = program->sim;
+	struct rng *rng = &program->burst_rng;
+
+	if (program->takes_left > 0) {
+		program->takes_left--;
+		return true;
+	}
+	if (!sim->plan.reuse || sim->stopping || !rng_chance(rng, 300))
+		return false;
+	program->repeats = &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)];
+	program->takes_left = (unsigned)rng_between(rng, 2, 12);
+	return true;
+}
+
 static void take(struct program *program)
 {
 	struct sim *sim = program->sim;
 	struct rng *rng = &program->rng;
-	struct taker *taker =
-		taker_new(program, &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)]);
+	struct lock_state *lock = &sim->locks[rng_below(rng, (uint64_t)sim->plan.locks)];
+	struct taker *taker = taker_new(program, repeats(program) ? program->repeats : lock);
 
 	choose_wait(taker, rng);
-	if (rng_chance(&program->mode_rng, sim->plan.shared))
+	if (program->takes_left > 0)
+		taker->wait_us = rng_chance(&program->burst_rng, 300) ? 0 : LC_FOREVER;
+	else if (rng_chance(&program->mode_rng, sim->plan.shared))
 		taker->mode = LC_SHARED;
 	if (!request(taker)) {
 		agenda_in(&sim->agenda, 1000000, next, program, 0);
@@ -639,7 +714,16 @@ static void claim(struct taker *taker)
 static void ask_again(struct taker *taker)
 {
 	struct taker *successor = taker->replaced_by;
-	int err = ask_engine(taker);
+	int err;
+
+	if (taker->former) { /* it gets an entry of its own */
+		swap_places(taker, taker->former);
+		taker->former->went_on = false;
+		taker->former = NULL;
+		taker->entry_token = taker->evicted_token = taker->marked_token = 0;
+		taker->evicted_us = taker->marked_us = taker->poked_us = -1;
+	}
+	err = ask_engine(taker);
 
 	trace("%s: taker %d takes %s again: %d", taker->mount->host.name, taker->pid,
 	      taker->lock->name, err);
@@ -720,7 +804,9 @@ void users_begin(struct sim *sim)
 			.sim = sim,
 			.mount = &sim->mounts[i % sim->plan.mounts],
 			.rng = rng_fork(&sim->rng),
-			.mode_rng = {sim->seed * 0x9e3779b97f4a7c15u + 1000 + (uint64_t)i}};
+			.mode_rng = {sim->seed * 0x9e3779b97f4a7c15u + 1000 + (uint64_t)i},
+			.burst_rng = {sim->seed * 0x9e3779b97f4a7c15u + 7000 + (uint64_t)i},
+			.process = PROCESS_BASE + i};
 		think(program);
 	}
 }

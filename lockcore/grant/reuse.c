@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * reuse.c - an entry that serves several takes of one process.
+ *
+ * A program that takes and gives back one lock again and again would pay a write for each take. So
+ * the entry of a holder that leaves may be *spare* for a moment: its taker has left, its delete is
+ * put off by a timer, and the next take of the same process gets it, granted in the same turn.
+ *
+ * Exclusion. From outside this is one holder of at most REUSE_US. The entry is in the queue and
+ * first all the time, so no other entry can be first. The new hold needs what each grant needs: a
+ * session that may grant, now and when it is told. An entry that somebody has deleted meanwhile is
+ * one of a holder whose entry is deleted: within REUSE_US a holder's entry is not watched either,
+ * and the next hold is watched when the first one would have been.
+ *
+ * No queue. An entry is spare only if its taker is the only one of this mount in the lock, and a
+ * listing of that entry, or an event of the lock's names since then, has shown nobody else. Who
+ * comes later waits for the rest of the moment at most; no grant relies on the event.
+ *
+ * No leftovers. Nothing of the node changes, so all that its name and data say has to be true of
+ * the next hold: process, user, command, mode, no reason. An answer under way that names the entry
+ * would act for the next hold, so there is none. What was asked for is set anew by the function
+ * that sets it for a new taker.
+ *
+ * Tokens. A store cannot tell two holds with one token apart. So an entry whose token was given is
+ * not spare: at most the last of its holds has a token.
+ *
+ * A spare entry is that of a leaver in all other respects: its mark, its loss, the end of the
+ * session, another process that goes on from the records.
+ */
+#include "grant/reuse.h"
+
+#include <string.h>
+
+/* From the first grant of an entry on: for so many creates, which then take an eighth of the time,
+ * and never so long that the entry of a holder would be watched. */
+#define REUSE_CREATES 8
+#define REUSE_US LONG_HOLD_US
+
+static int64_t longest(const struct lc *lc)
+{
+	int64_t us = REUSE_CREATES * lc->entries->create_us;
+
+	return us < REUSE_US ? us : REUSE_US;
+}
+
+/* What others see of the entry is true of any hold of that process, and nobody has its token. */
+static bool is_plain(const struct lc_taker *taker)
+{
+	const struct entry_data *data = &taker->entry.data;
+
+	return taker->entry.mode == LC_EXCLUSIVE && !data->reason && !data->told_since &&
+	       !data->dirty && !data->pending && !taker->told_token && data->pid != 0;
+}
+
+static bool is_alone(const struct lc_taker *taker)
+{
+	const struct lock *lock = taker->entry.lock;
+
+	return lock->takers.all == taker && !taker->next && lock->node.slots <= 1 &&
+	       !lock->batch.unresolved && !lock->handoff.unseen && !lock->handoff.held_back;
+}
+
+static bool may_be_spare(const struct lc_taker *taker)
+{
+	const struct entry *entry = &taker->entry;
+	struct lc *lc = entry->lock->lc;
+
+	return lc->config.reuse && taker->entry.repeated && taker->told_taken &&
+	       taker_holds_entry(taker) && entry->place.first && !entry->gone &&
+	       entry->pending == 0 && is_plain(taker) && is_alone(taker) && session_may_grant(lc) &&
+	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
+}
+
+bool reuse_is_repeated(const struct lock *lock, const struct lc_request *request)
+{
+	const struct lock_repeat *last = &lock->repeat;
+
+	return lock->lc->config.reuse && request->pid != 0 && last->pid == request->pid &&
+	       last->uid == request->uid && lc_now(lock->lc) - last->left_us < longest(lock->lc);
+}
+
+bool reuse_leave(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	if (taker->state == TAKER_HELD) {
+		lock->repeat.left_us = lc_now(lock->lc);
+		lock->repeat.pid = is_plain(taker) ? taker->entry.data.pid : 0;
+		lock->repeat.uid = taker->entry.data.uid;
+	}
+	if (!may_be_spare(taker))
+		return false;
+	taker_leave_spare(taker, lock->repeat.granted_us + longest(lock->lc));
+	return true;
+}
+
+/* The entry serves this request as well as a new one would. */
+static bool serves(const struct lc_taker *taker, const struct lc_request *request)
+{
+	const struct entry_data *data = &taker->entry.data;
+	const struct lock *lock = taker->entry.lock;
+
+	return data->pid == request->pid && data->uid == request->uid &&
+	       strcmp(data->command, request->command) == 0 && request->mode == LC_EXCLUSIVE &&
+	       !request->replaces && !(request->reason && *request->reason) &&
+	       (request->czxid == 0 || request->czxid == lock->node.czxid);
+}
+
+static bool may_serve(const struct lc_taker *taker)
+{
+	const struct entry *entry = &taker->entry;
+	struct lc *lc = entry->lock->lc;
+
+	return entry->lock->repeat.spare_in == lc->session->connections &&
+	       entry->state == ENTRY_PRESENT && !entry->gone && entry->pending == 0 &&
+	       is_alone(taker) && session_may_grant(lc) &&
+	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
+}
+
+struct lc_taker *reuse_take(struct lock *lock, const struct lc_request *request)
+{
+	struct lc_taker *taker = lock->takers.all;
+
+	if (!taker || !taker->spare)
+		return NULL;
+	if (serves(taker, request) && may_serve(taker)) {
+		lock->lc->counters.reuses++;
+		return taker;
+	}
+	taker_drop_spare(taker);
+	return NULL;
+}
+
+void reuse_end(struct lock *lock)
+{
+	struct lc_taker *last = lock->takers.all ? lock->takers.all->prev : NULL;
+
+	if (!last)
+		return;
+	last->entry.repeated = false;
+	taker_drop_spare(last);
+}
+
+void reuse_end_at(struct lc *lc, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct lock *lock = lock_find(lc, path, strlen(path));
+
+	if (lock)
+		reuse_end(lock);
+	lock = lock_find(lc, path, (size_t)(slash - path));
+	if (lock)
+		reuse_end(lock);
+}

@@ -33,7 +33,8 @@ static void conclude(struct lc_examine *examine, int err)
 	examine->result.done = true;
 }
 
-static void examined_connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+static void examined_connected(void *ctx, const struct ensemble_session *session,
+                               int64_t timeout_us, int64_t connect_us)
 {
 	struct lc_examine *examine = ctx;
 

@@ -173,10 +173,10 @@ typedef void ensemble_answer_fn(void *ctx, const struct ensemble_answer *answer)
 
 /* Called from process() and never from inside another call of the port. */
 struct ensemble_events {
-	/* A server has accepted the session. `session` is its id, `timeout_us`
-	 * what it grants now, `connect_us` a clock reading from before the
-	 * connection was begun. */
-	void (*connected)(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us);
+	/* A server has accepted the session, and grants `timeout_us` now. `connect_us`: a clock
+	 * reading from before the connection was begun. */
+	void (*connected)(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
+	                  int64_t connect_us);
 	void (*disconnected)(void *ctx);
 	/* A server has taken the connection, and closed it instead of accepting the session. */
 	void (*turned_away)(void *ctx, const char *server);
@@ -198,8 +198,6 @@ struct ensemble_port {
 	int (*open)(struct ensemble *ensemble, int64_t timeout_us,
 	            const struct ensemble_session *session, const struct ensemble_events *events,
 	            void *ctx);
-	/* The one that was connected() last, and has not ended(). */
-	struct ensemble_session (*session)(struct ensemble *ensemble);
 	/* End it; what is outstanding is answered GONE before this returns.
 	 * `farewell`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */

@@ -64,17 +64,22 @@ static void call_changed(struct zookeeper *zk, const char *path, enum ensemble_c
 	zk->in_callback = false;
 }
 
+static_assert(sizeof(((clientid_t *)0)->passwd) == ENSEMBLE_PASSWORD, "");
+
 static void call_connected(struct zookeeper *zk)
 {
+	const clientid_t *client = zoo_client_id(zk->handle);
+	struct ensemble_session session = {.id = client->client_id};
 	bool may = answer_may_call(zk);
 
 	assert(may);
+	memcpy(session.password, client->passwd, ENSEMBLE_PASSWORD);
 	zk->connected = true;
 	zk->cut = zk->dropped = false;
 	zk->given_up = NULL;
 	zk->in_callback = true;
-	zk->events->connected(zk->ctx, zoo_client_id(zk->handle)->client_id,
-	                      (int64_t)zoo_recv_timeout(zk->handle) * 1000, zk->connect_us);
+	zk->events->connected(zk->ctx, &session, (int64_t)zoo_recv_timeout(zk->handle) * 1000,
+	                      zk->connect_us);
 	zk->in_callback = false;
 }
 
@@ -138,20 +143,6 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 		return -ENOMEM;
 	}
 	return 0;
-}
-
-static_assert(sizeof(((clientid_t *)0)->passwd) == ENSEMBLE_PASSWORD, "");
-
-static struct ensemble_session session_now(struct ensemble *ensemble)
-{
-	struct zookeeper *zk = (struct zookeeper *)ensemble;
-	struct ensemble_session session = {0};
-
-	if (zk->handle) {
-		session.id = zoo_client_id(zk->handle)->client_id;
-		memcpy(session.password, zoo_client_id(zk->handle)->passwd, ENSEMBLE_PASSWORD);
-	}
-	return session;
 }
 
 static void zookeeper_end(struct ensemble *ensemble, bool farewell)
@@ -432,7 +423,6 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 {
 	static const struct ensemble_port port = {
 		.open = zookeeper_begin,
-		.session = session_now,
 		.close = zookeeper_end,
 		.rest = zookeeper_rest,
 		.drop = drop,

@@ -233,7 +233,8 @@ static void answer_all(struct outbox *outbox)
 
 /* ---- what the port below tells ---- */
 
-static void on_connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+static void on_connected(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
+                         int64_t connect_us)
 {
 	struct outbox *outbox = ctx;
 
@@ -299,13 +300,6 @@ static int open_below(struct ensemble *ensemble, int64_t timeout_us,
 	return r;
 }
 
-static struct ensemble_session session_below(struct ensemble *ensemble)
-{
-	struct ensemble *below = as_outbox(ensemble)->below;
-
-	return below->port->session(below);
-}
-
 static void close_below(struct ensemble *ensemble, bool farewell)
 {
 	struct outbox *outbox = as_outbox(ensemble);
@@ -367,7 +361,6 @@ int outbox_begin(struct outbox *outbox, struct ensemble *below)
 {
 	static const struct ensemble_port port = {
 		.open = open_below,
-		.session = session_below,
 		.close = close_below,
 		.rest = rest_below,
 		.drop = drop_below,

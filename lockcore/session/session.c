@@ -51,16 +51,17 @@ static void new_session(struct lc *lc, int64_t id)
 	session->events->begun(lc);
 }
 
-static void session_connected(void *ctx, int64_t id, int64_t timeout_us, int64_t connect_us)
+static void session_connected(void *ctx, const struct ensemble_session *accepted,
+                              int64_t timeout_us, int64_t connect_us)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
-	struct ensemble_session now = lc->ensemble->port->session(lc->ensemble);
+	int64_t id = accepted->id;
 
 	timer_clear(&lc->timers, &session->retry);
 	session->retreat = RETREAT_NONE; /* where this one leads is found out anew */
 	session->link = LINK_CONNECTED;
-	memcpy(session->password, now.password, sizeof(session->password));
+	memcpy(session->password, accepted->password, sizeof(session->password));
 	session->connections++;
 	home_connected(lc);
 	session->marks_unread = session->id == id;

@@ -195,12 +195,6 @@ static int port_open(struct ensemble *ensemble, int64_t timeout_us,
 	return 0;
 }
 
-static struct ensemble_session port_session(struct ensemble *ensemble)
-{
-	(void)ensemble;
-	return (struct ensemble_session){.id = session_id};
-}
-
 static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
                         ensemble_answer_fn *answer, void *ctx)
 {
@@ -271,7 +265,8 @@ static void port_process(struct ensemble *ensemble, short revents)
 	(void)revents;
 	if (!connected) {
 		connected = true;
-		events->connected(events_ctx, session_id, 15 * SECOND, now_us);
+		events->connected(events_ctx, &(struct ensemble_session){.id = session_id},
+		                  15 * SECOND, now_us);
 		return;
 	}
 	for (int i = 0; i < 64 && request_count > 0; i++)
@@ -388,7 +383,6 @@ static void go_on(struct notes *notes)
 {
 	static const struct ensemble_port port = {
 		.open = port_open,
-		.session = port_session,
 		.close = port_close,
 		.rest = port_rest,
 		.drop = port_drop,

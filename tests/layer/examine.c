@@ -124,7 +124,7 @@ static struct lc_examine *begin(struct asked *asked, const struct lc_config *con
 	assert_int_equal(lc_examine(config, &asked->ensemble, &examine), 0);
 	assert_false(lc_examine_process(examine, 0)->done);
 	assert_string_equal(asked->sent, "");
-	asked->events->connected(asked->ctx, 7, 12000000, 1000);
+	asked->events->connected(asked->ctx, &(struct ensemble_session){.id = 7}, 12000000, 1000);
 	(void)lc_examine_process(examine, 0);
 	assert_string_equal(asked->sent, "get /locks/.zklockfs");
 	answer(asked, examine, dir, dir == ENSEMBLE_NONODE ? WRITE_ABOVE : WRITE_BELOW);
@@ -199,7 +199,7 @@ static void connection_lost(void **state)
 	asked.events->disconnected(asked.ctx);
 	answer(&asked, examine, ENSEMBLE_UNKNOWN, "");
 	assert_false(result->done);
-	asked.events->connected(asked.ctx, 7, 12000000, 2000);
+	asked.events->connected(asked.ctx, &(struct ensemble_session){.id = 7}, 12000000, 2000);
 	(void)lc_examine_process(examine, 0);
 	assert_string_equal(asked.sent, WRITE_BELOW);
 	answer(&asked, examine, ENSEMBLE_BADVERSION, WRITE_BELOW);

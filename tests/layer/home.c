@@ -234,13 +234,13 @@ static void too_short_elsewhere(void **state)
 	struct rig *rig = *state;
 
 	rig_end_session(rig, false);
-	rig->port_events->connected(&rig->lc, RIG_SESSION + 1, 4 * SECOND, rig->now_us);
+	rig_accept(rig, RIG_SESSION + 1, 4 * SECOND);
 	session_raise_tick(&rig->lc, 3 * SECOND);
 	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
 	expect_left(rig, "server:2181 is another ensemble");
 	rig_disconnect(rig);
 	rig_forget(rig);
-	rig->port_events->connected(&rig->lc, RIG_SESSION + 2, 4 * SECOND, rig->now_us);
+	rig_accept(rig, RIG_SESSION + 2, 4 * SECOND);
 	rig_expect_told(rig, "");
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "unusable ERANGE");
@@ -516,7 +516,7 @@ static void turned_away_in_a_short_session(void **state)
 	struct rig *rig = *state;
 
 	rig_disconnect(rig);
-	rig->port_events->connected(&rig->lc, RIG_SESSION, 9 * SECOND, rig->now_us);
+	rig_accept(rig, RIG_SESSION, 9 * SECOND);
 	rig_answer_version(rig, 1);
 	rig_prove(rig);
 	rig_disconnect(rig);

@@ -109,7 +109,8 @@ static const struct ensemble_port port = {
 
 /* Above: the user of the outbox. */
 
-static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+static void connected(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
+                      int64_t connect_us)
 {
 	(void)ctx;
 	(void)session;
@@ -142,7 +143,7 @@ static void process(void (*what)(void))
 
 static void connects(void)
 {
-	events->connected(events_ctx, 1, 1000, 0);
+	events->connected(events_ctx, &(struct ensemble_session){.id = 1}, 1000, 0);
 }
 
 static void disconnects(void)
@@ -295,7 +296,8 @@ static void disconnected_before(void **state)
 	expect_text(seen, "c=data");
 }
 
-static void asks_when_connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+static void asks_when_connected(void *ctx, const struct ensemble_session *session,
+                                int64_t timeout_us, int64_t connect_us)
 {
 	connected(ctx, session, timeout_us, connect_us);
 	ask("barrier");

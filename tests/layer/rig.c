@@ -78,12 +78,6 @@ static void answer_all(struct rig *rig, enum ensemble_result result)
 	}
 }
 
-static struct ensemble_session port_session(struct ensemble *ensemble)
-{
-	(void)ensemble;
-	return (struct ensemble_session){.id = RIG_SESSION};
-}
-
 static void port_close(struct ensemble *ensemble, bool farewell)
 {
 	struct rig *rig = rig_below(ensemble);
@@ -174,7 +168,6 @@ static const char *port_server(struct ensemble *ensemble)
 
 static const struct ensemble_port recording_port = {
 	.open = port_open,
-	.session = port_session,
 	.close = port_close,
 	.rest = port_rest,
 	.drop = port_drop,
@@ -450,9 +443,15 @@ void rig_run(struct rig *rig, int64_t duration_us)
 	rig->now_us = until_us;
 }
 
+void rig_accept(struct rig *rig, int64_t session, int64_t timeout_us)
+{
+	rig->port_events->connected(&rig->lc, &(struct ensemble_session){.id = session}, timeout_us,
+	                            rig->now_us);
+}
+
 void rig_connect(struct rig *rig, int64_t session)
 {
-	rig->port_events->connected(&rig->lc, session, RIG_TIMEOUT_US, rig->now_us);
+	rig_accept(rig, session, RIG_TIMEOUT_US);
 }
 
 void rig_disconnect(struct rig *rig)

@@ -62,6 +62,8 @@ void rig_finish(struct rig *rig);
 /* Time goes on; timers fire. */
 void rig_run(struct rig *rig, int64_t duration_us);
 
+/* A server accepts the session. */
+void rig_accept(struct rig *rig, int64_t session, int64_t timeout_us);
 void rig_connect(struct rig *rig, int64_t session);
 /* The connection ends; outstanding requests are answered UNKNOWN. */
 void rig_disconnect(struct rig *rig);

@@ -260,7 +260,7 @@ static void too_short(void **state)
 {
 	struct rig *rig = *state;
 
-	rig->port_events->connected(&rig->lc, RIG_SESSION, 4 * SECOND, rig->now_us);
+	rig_accept(rig, RIG_SESSION, 4 * SECOND);
 	rig_expect_told(rig, "begun, unusable ERANGE");
 	rig_expect_reported(rig, "the ensemble grants a session of 4000 ms; with a tick of 2000 ms "
 	                         "the lease needs 5000 ms at least");

@@ -309,7 +309,7 @@ static void less_is_granted(void **state)
 
 	rig->lc.config.deadline = deadline;
 	rig_disconnect(rig);
-	rig->port_events->connected(&rig->lc, RIG_SESSION, 10 * SECOND, rig->now_us);
+	rig_accept(rig, RIG_SESSION, 10 * SECOND);
 	assert_int_equal(told_deadline_us, rig->now_us + 9680 * MS);
 	rig_forget(rig);
 	rig_disconnect(rig);
@@ -549,7 +549,7 @@ static void ticks_are_longer_from_the_start(void **state)
 
 	session_raise_tick(&rig->lc, 4 * SECOND);
 	assert_string_equal(rig->reported, "");
-	rig->port_events->connected(&rig->lc, RIG_SESSION, 8 * SECOND, rig->now_us);
+	rig_accept(rig, RIG_SESSION, 8 * SECOND);
 	assert_non_null(strstr(rig->reported, "the ensemble grants a session of 8000 ms, and "
 	                                      "15000 ms were asked for"));
 	rig_expect_reported(rig, "the ensemble grants a session of 8000 ms; with a tick of 4000 ms "

@@ -480,10 +480,11 @@ static void ask(unsigned kind)
 	inside--;
 }
 
-static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+static void connected(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
+                      int64_t connect_us)
 {
 	(void)ctx, (void)timeout_us, (void)connect_us;
-	assert_int_equal(session, 7);
+	assert_int_equal(session->id, 7);
 	assert_false(told_connected);
 	assert_int_equal(inside, 0);
 	told_connected = true;

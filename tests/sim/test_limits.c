@@ -70,15 +70,8 @@ static const char *port_server(struct ensemble *ensemble)
 	return "-";
 }
 
-static struct ensemble_session port_session(struct ensemble *ensemble)
-{
-	(void)ensemble;
-	return (struct ensemble_session){0};
-}
-
 static const struct ensemble_port port = {
 	.open = port_open,
-	.session = port_session,
 	.close = port_close,
 	.rest = port_drop,
 	.drop = port_drop,

@@ -63,12 +63,13 @@ static void wake(void *ctx)
 	(void)ctx;
 }
 
-static void connected(void *ctx, int64_t session, int64_t timeout_us, int64_t connect_us)
+static void connected(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
+                      int64_t connect_us)
 {
 	struct client *client = ctx;
 
 	client->connects++;
-	client->session = session;
+	client->session = session->id;
 	client->timeout_us = timeout_us;
 	client->connect_us = connect_us;
 }

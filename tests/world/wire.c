@@ -326,8 +326,19 @@ static void send_pending(struct wire *wire, struct pending *pending)
 	drop_ops(pending);
 }
 
+/* Each session has a password of its own. */
+static struct ensemble_session session_of(int64_t id)
+{
+	struct ensemble_session session = {.id = id};
+
+	for (int i = 0; i < ENSEMBLE_PASSWORD && id; i++)
+		session.password[i] = (char)((uint64_t)id * 0x9e3779b97f4a7c15u >> (i % 8 * 8));
+	return session;
+}
+
 static void accepted(struct wire *wire, const struct letter *letter)
 {
+	struct ensemble_session session = session_of(letter->session);
 	struct pending *pending;
 
 	trace("wire: session %" PRIx64 " accepted by server %d", (uint64_t)letter->session,
@@ -347,8 +358,7 @@ static void accepted(struct wire *wire, const struct letter *letter)
 		send_pending(wire, pending);
 	if (wire->joined)
 		wire->joined(wire->ctx, wire->timeout_us, wire->connect_us);
-	wire->events->connected(wire->events_ctx, wire->session, wire->timeout_us,
-	                        wire->connect_us);
+	wire->events->connected(wire->events_ctx, &session, wire->timeout_us, wire->connect_us);
 }
 
 static void changed(struct wire *wire, const struct letter *letter)
@@ -514,16 +524,6 @@ static void maybe_snap(struct wire *wire)
 		          snap, wire, wire->conn_count);
 }
 
-/* Each session has a password of its own. */
-static struct ensemble_session session_of(int64_t id)
-{
-	struct ensemble_session session = {.id = id};
-
-	for (int i = 0; i < ENSEMBLE_PASSWORD && id; i++)
-		session.password[i] = (char)((uint64_t)id * 0x9e3779b97f4a7c15u >> (i % 8 * 8));
-	return session;
-}
-
 static int wire_open(struct ensemble *ensemble, int64_t timeout_us,
                      const struct ensemble_session *session, const struct ensemble_events *events,
                      void *ctx)
@@ -544,11 +544,6 @@ static int wire_open(struct ensemble *ensemble, int64_t timeout_us,
 	wire->state = WIRE_RESTING;
 	wire->retry_us = wire->clock_us(wire->ctx);
 	return 0;
-}
-
-static struct ensemble_session wire_session(struct ensemble *ensemble)
-{
-	return session_of(wire_of(ensemble)->session);
 }
 
 static void wire_close(struct ensemble *ensemble, bool farewell)
@@ -683,7 +678,6 @@ static const char *wire_server(struct ensemble *ensemble)
 
 static const struct ensemble_port wire_port = {
 	.open = wire_open,
-	.session = wire_session,
 	.close = wire_close,
 	.rest = wire_rest,
 	.drop = wire_drop,

@@ -209,25 +209,33 @@ enum lc_state {
 	LC_UNUSABLE,   /* for ever: lc_status() says why */
 };
 
-/* Counts since the start. takes = grants + failures + abandoned + takers that are not told
- * yet. */
+/* Counts since the start: the field, which is the metric with _total behind it, and what it counts.
+ * takes = grants + failures + abandoned + takers that are not told yet. */
+#define LC_COUNTERS(COUNTER)                                                                      \
+	COUNTER(requests, "Requests sent to the servers; a transaction is one.")                  \
+	COUNTER(clock_doubts,                                                                     \
+	        "Possible pauses of this machine, each of which put held locks in doubt.")        \
+	COUNTER(takes, "Attempts to take a lock.")                                                \
+	COUNTER(grants, "Takers that got their lock.")                                            \
+	COUNTER(hand_offs, "Grants by a holder on this mount, without a request to the servers.") \
+	COUNTER(reuses,                                                                           \
+	        "Grants by the entry of the last hold of the same process, without a request.")   \
+	COUNTER(losses, "Takers that lost the lock they held.")                                   \
+	COUNTER(evictions,                                                                        \
+	        "Takers that lost their entry by an eviction or a deletion in ZooKeeper.")        \
+	COUNTER(overdue, "Takers that lost the lock at the end of the time that most= allows.")   \
+	COUNTER(crowded, "Takers that were refused because as many waited as ahead= says.")       \
+	COUNTER(abandoned,                                                                        \
+	        "Takers that stopped waiting before they got the lock: interrupted or killed.")
+
 #define LC_WAIT_BUCKETS 12
 #define LC_FAILURES 12
-
 struct lc_counters {
-	unsigned long takes;     /* of lc_take() */
-	unsigned long grants;    /* told taken(0) */
-	unsigned long hand_offs; /* grants by a release on this mount, without asking */
-	unsigned long reuses;    /* grants by a spare entry, without asking */
-	unsigned long losses;    /* told lost() */
-	unsigned long evictions; /* takers that lost their entry by an eviction or a deletion */
-	unsigned long overdue;   /* locks lost by lc_limit() */
-	unsigned long abandoned; /* takers that left before a grant or an error */
-	unsigned long doubts;    /* how often the clock may have stood still */
-	unsigned long crowded;   /* takers that were refused because so many waited */
+#define COUNTER(field, help) unsigned long field;
+	LC_COUNTERS(COUNTER)
+#undef COUNTER
 	/* Errors told, or returned by lc_take(): by errno, in the order of lc_failure_codes. */
 	unsigned long failures[LC_FAILURES];
-	unsigned long requests; /* sent to the ensemble; a transaction is one */
 	/* Grants by how long they waited: at most lc_wait_bounds_us[i], and more than the bound
 	 * before it. The last one counts all longer waits. */
 	unsigned long waits[LC_WAIT_BUCKETS + 1];

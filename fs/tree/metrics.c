@@ -221,10 +221,6 @@ static void print_session(struct metrics_page *page, const struct lc_status *sta
 	        "Reloads: another program took over this mount without a restart.");
 	counter(page, "adoptions_total", mount->adoptions,
 	        "Crashes of the daemon after which this mount went on.");
-	counter(page, "requests_total", status->counters.requests,
-	        "Requests sent to the servers; a transaction is one.");
-	counter(page, "clock_doubts_total", status->counters.doubts,
-	        "Possible pauses of this machine, each of which put held locks in doubt.");
 }
 
 static void print_now(struct metrics_page *page, const struct lc_status *status,
@@ -259,21 +255,8 @@ static void print_now(struct metrics_page *page, const struct lc_status *status,
 static void print_counts(struct metrics_page *page, const struct lc_counters *counters,
                          const struct history *history)
 {
-	counter(page, "takes_total", counters->takes, "Attempts to take a lock.");
-	counter(page, "grants_total", counters->grants, "Takers that got their lock.");
-	counter(page, "hand_offs_total", counters->hand_offs,
-	        "Grants by a holder on this mount, without a request to the servers.");
-	counter(page, "reuses_total", counters->reuses,
-	        "Grants by the entry of the last hold of the same process, without a request.");
-	counter(page, "losses_total", counters->losses, "Takers that lost the lock they held.");
-	counter(page, "evictions_total", counters->evictions,
-	        "Takers that lost their entry by an eviction or a deletion in ZooKeeper.");
-	counter(page, "overdue_total", counters->overdue,
-	        "Takers that lost the lock at the end of the time that most= allows.");
-	counter(page, "crowded_total", counters->crowded,
-	        "Takers that were refused because as many waited as ahead= says.");
-	counter(page, "abandoned_total", counters->abandoned,
-	        "Takers that stopped waiting before they got the lock: interrupted or killed.");
+#define PRINT_COUNTER(field, help) counter(page, #field "_total", counters->field, help);
+	LC_COUNTERS(PRINT_COUNTER)
 	print_failures(page, counters);
 	print_histogram(page, "wait_seconds", "Waiting time of takers that got the lock.",
 	                LC_WAIT_BUCKETS, lc_wait_bounds_us, counters->waits, counters->waited_us);

@@ -183,7 +183,7 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 	else
 		PRINT(file, "kernel_request_timeout: -\n");
 	PRINT(file, "clock_watched_by: %s\nclock_doubts: %lu\nopen_bytes: %zu\n",
-	      mount->clock_watched_by, status->counters.doubts, mount->open_bytes);
+	      mount->clock_watched_by, status->counters.clock_doubts, mount->open_bytes);
 	PRINT(file, "no_contact_since: %s\nno_contact_why: %s\n",
 	      view_time(away, mount->away_since_ms), or_dash(status->met));
 	PRINT(file, "ensemble_clock: %+" PRId64 "ms\non_lost: %s\n", mount->ensemble_ahead_ms,

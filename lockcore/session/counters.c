@@ -41,17 +41,8 @@ void count_failure(struct lc *lc, int error)
 
 void counters_carry(struct carry *carry, struct lc_counters *counters)
 {
-	CARRY_64(carry, counters->takes);
-	CARRY_64(carry, counters->grants);
-	CARRY_64(carry, counters->hand_offs);
-	CARRY_64(carry, counters->reuses);
-	CARRY_64(carry, counters->losses);
-	CARRY_64(carry, counters->evictions);
-	CARRY_64(carry, counters->overdue);
-	CARRY_64(carry, counters->abandoned);
-	CARRY_64(carry, counters->doubts);
-	CARRY_64(carry, counters->crowded);
-	CARRY_64(carry, counters->requests);
+#define CARRY_COUNTER(field, help) CARRY_64(carry, counters->field);
+	LC_COUNTERS(CARRY_COUNTER)
 	CARRY_64(carry, counters->waited_us);
 	for (int i = 0; i < LC_FAILURES; i++)
 		CARRY_64(carry, counters->failures[i]);

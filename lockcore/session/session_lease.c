@@ -126,7 +126,7 @@ static bool prove_anew(struct lc *lc)
 
 static void doubt_lease(struct lc *lc)
 {
-	lc->counters.doubts++;
+	lc->counters.clock_doubts++;
 	lease_doubt(&lc->session->lease, lc_now(lc));
 	if (prove_anew(lc))
 		lc_report(lc, LC_NOTICE,

@@ -65,7 +65,7 @@ static void saved(void **state)
 	counters->evictions = 5;
 	counters->overdue = 6;
 	counters->abandoned = 7;
-	counters->doubts = 8;
+	counters->clock_doubts = 8;
 	counters->crowded = 11;
 	counters->requests = 9;
 	counters->waited_us = 10;

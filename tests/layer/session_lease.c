@@ -330,7 +330,7 @@ static void doubted(void **state)
 	rig_doubt(rig);
 	rig_expect_sent(rig, "drop");
 	rig_expect_reported(rig, "the clock may have stood still");
-	assert_int_equal(rig->lc.counters.doubts, 1);
+	assert_int_equal(rig->lc.counters.clock_doubts, 1);
 	assert_false(session_may_grant(&rig->lc));
 	rig_disconnect(rig);
 	rig_forget(rig);
@@ -483,7 +483,7 @@ static void ticks_are_longer_than_the_steps(void **state)
 	                         "until the ensemble answers again");
 	rig_expect_sent(rig, "drop");
 	assert_true(session_is_doubted(&rig->lc));
-	assert_int_equal(rig->lc.counters.doubts, 0);
+	assert_int_equal(rig->lc.counters.clock_doubts, 0);
 	rig_disconnect(rig);
 	rig_forget(rig);
 	rig->now_us++;

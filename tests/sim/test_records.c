@@ -228,7 +228,7 @@ static void bad_takers(void **unused)
 	TAKER(WAITING, FORGED_UNKNOWN, taker.name = longest);
 	TAKER(WAITING, FORGED_UNKNOWN, taker.name = name_of(5, FORGED_PRESENT, LC_EXCLUSIVE));
 	TAKER(WAITING, FORGED_PRESENT, taker.flags = FORGED_SHARED); /* its name is exclusive */
-	TAKER(WAITING, FORGED_PRESENT, taker.flags = 128);
+	TAKER(WAITING, FORGED_PRESENT, taker.flags = 256);
 	TAKER(WAITING, FORGED_ABSENT, taker.state = -1);
 	TAKER(WAITING, FORGED_ABSENT, taker.state = FORGED_LEFT + 1);
 	TAKER(WAITING, FORGED_ABSENT, taker.wait = FORGED_MISSING + 1);

@@ -83,8 +83,8 @@ static inline void forge_session(struct carry *carry, struct forged_session *ses
 
 static inline void forge_counters(struct carry *carry)
 {
-	for (int64_t i = 0; i < 10 + LC_FAILURES + LC_WAIT_BUCKETS + 1; i++)
-		(void)carry_number(carry, i, 0, INT64_MAX);
+	for (size_t i = 0; i < sizeof(struct lc_counters) / sizeof(int64_t); i++)
+		(void)carry_number(carry, (int64_t)i, 0, INT64_MAX);
 }
 
 static inline void forge_taker(struct carry *carry, struct forged_taker *taker)

@@ -297,7 +297,7 @@ static void status_of_a_mount(void **state)
 		.entry_bytes = 270,
 		.connections = 4,
 		.sessions = 5,
-		.counters.doubts = 6,
+		.counters.clock_doubts = 6,
 	};
 	struct text text = {0};
 

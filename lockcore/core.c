@@ -134,6 +134,11 @@ static struct outbox *outbox_of(struct lc *lc)
 	return &((struct engine *)lc)->outbox;
 }
 
+bool lc_knows_clients(const char *name)
+{
+	return clients_find(name) != NULL;
+}
+
 const char *lc_check_root(const char *root)
 {
 	size_t len = strlen(root);
@@ -178,15 +183,20 @@ static void free_engine(struct lc *lc)
 static int prepare_engine(const struct lc_config *config, struct ensemble *ensemble,
                           struct lc **ret_lc)
 {
+	const struct clients *clients;
 	struct lc *lc;
 
 	if (lc_check_root(config->root) || !config->host || config->session_timeout_us <= 0 ||
 	    config->tick_time_us <= 0)
 		return -EINVAL;
+	clients = config->clients ? clients_find(config->clients) : &clients_all[0];
+	if (!clients)
+		return -EINVAL;
 	lc = make_engine();
 	if (!lc)
 		return -ENOMEM;
 	lc->config = *config;
+	lc->clients = clients;
 	lc->ensemble = &outbox_of(lc)->ensemble;
 	lc->entries->events = &taker_entry_events;
 	name_host(lc->host, config->host);

@@ -95,6 +95,7 @@ struct lc_config {
 	const char *root;           /* "/locks": absolute, not "/", no slash at the end */
 	bool make_root;             /* make it when it is absent */
 	const char *host;           /* as the other hosts shall see it in the queue */
+	const char *clients;        /* one of LC_CLIENTS; NULL: the first */
 	int64_t session_timeout_us; /* asked for; the ensemble may grant another */
 	int64_t tick_time_us; /* the servers' tickTime, as far as it is known: lc_raise_tick() */
 	/* How long before the lease's end the caller begins to stop the processes that lose
@@ -127,9 +128,13 @@ struct lc_config {
 	struct book *book;
 };
 
+/* The families of other projects' clients that can share the locks. Each waits for entries with
+ * certain names only, so all programs and mounts that use a lock must be of one. */
+#define LC_CLIENTS "curator, curator-rw, kazoo, kazoo-rw, ruby"
+bool lc_knows_clients(const char *name);
 /* Why this cannot be a root, a part of a sentence; NULL: it can. */
 const char *lc_check_root(const char *root);
-/* 0, or -EINVAL (lc_check_root(), host), -ENOMEM, or what opening the session gives. */
+/* 0, or -EINVAL (lc_check_root(), host, clients), -ENOMEM, or what opening the session gives. */
 int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc);
 /* `farewell`: end the session, which deletes the rest of its entries at once; this may block
  * for some seconds. Otherwise they go with the session timeout. */

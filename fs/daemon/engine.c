@@ -92,6 +92,7 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.root = options->root,
 		.make_root = options->make_root,
 		.host = options->host,
+		.clients = options->clients,
 		.session_timeout_us = options->session_timeout_us,
 		.tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),

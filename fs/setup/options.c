@@ -50,6 +50,7 @@ static const char usage[] =
 	"  noprotect, protect    leave the empty mount point as it is\n"
 	"  metrics_locks=N       show the N longest-held locks in the metrics (0)\n"
 	"  host=NAME             name of this host in the queues (its host name)\n"
+	"  clients=FAMILY        whose clients of ZooKeeper use the locks, too (curator)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (the mounter)\n"
 	"  umask=MASK            bits removed from the mode 0777 of such locks (022)\n"
 	"  allow_other           let other users in; always set when root mounts\n"
@@ -59,7 +60,7 @@ enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_IGNORE, KEY_FORWARD, KEY_FOREGR
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
-	char *host, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
+	char *host, *clients, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
 	int mkroot, reuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
 	bool all_users;
 	int help, version, check, foreground, debug;
@@ -82,6 +83,7 @@ static const struct fuse_opt table[] = {
 	VALUE("retry", retry),
 	VALUE("drain", drain),
 	VALUE("host", host),
+	VALUE("clients", clients),
 	VALUE("metrics_locks", metrics_locks),
 	VALUE("on_lost", on_lost),
 	VALUE("credentials", credentials),
@@ -359,6 +361,17 @@ static bool read_host(const struct raw *raw, struct options *options, int *ret_s
 	return true;
 }
 
+static bool read_clients(const struct raw *raw, struct options *options, int *ret_status)
+{
+	if (!raw->clients)
+		return true;
+	if (!lc_knows_clients(raw->clients))
+		return complain(ret_status, EXIT_USAGE, "clients=%s: must be one of " LC_CLIENTS,
+		                raw->clients);
+	options->clients = strdup(raw->clients);
+	return options->clients || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+}
+
 static bool read_on_lost(const struct raw *raw, struct options *options, int *ret_status)
 {
 	if (!raw->on_lost)
@@ -474,9 +487,9 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->protect = !raw->noprotect;
 	options->has_tick_time = raw->tick_time != NULL;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
-	       read_source(raw, options, ret_status) && read_host(raw, options, ret_status) &&
-	       read_credentials(raw, options, ret_status) && read_owner(raw, options, ret_status) &&
-	       read_mountpoint(raw, options, ret_status) &&
+	       read_clients(raw, options, ret_status) && read_source(raw, options, ret_status) &&
+	       read_host(raw, options, ret_status) && read_credentials(raw, options, ret_status) &&
+	       read_owner(raw, options, ret_status) && read_mountpoint(raw, options, ret_status) &&
 	       read_fuse_args(raw, options, ret_status);
 }
 
@@ -499,6 +512,7 @@ bool options_parse(int argc, char **argv, const char *mountpoint, struct options
 	free(raw.retry);
 	free(raw.drain);
 	free(raw.host);
+	free(raw.clients);
 	free(raw.metrics_locks);
 	free(raw.on_lost);
 	free(raw.credentials);
@@ -529,6 +543,7 @@ void options_free(struct options *options)
 	free(options->root);
 	free(options->mountpoint);
 	free(options->host);
+	free(options->clients);
 	credentials_wipe(options->credentials);
 	fuse_opt_free_args(&options->fuse_args);
 }

@@ -30,6 +30,7 @@ struct options {
 	bool protect;       /* the mount point: bare.h */
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
+	char *clients;     /* one of LC_CLIENTS, or NULL */
 	char *credentials; /* credentials.h, or NULL */
 	enum on_lost on_lost;
 	bool all_users; /* may use the mount */

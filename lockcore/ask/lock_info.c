@@ -42,7 +42,7 @@ void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *
 		.mode = entry->name.mode,
 		.of_mount = entry->name.of_mount,
 		.client = entry->name.client,
-		.incompatible = entry->name.incompatible,
+		.incompatible = entry->incompatible,
 		.held = queue_blocker(queue, i) < 0,
 		.pid = entry->name.pid,
 	};

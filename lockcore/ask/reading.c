@@ -64,7 +64,7 @@ static bool copy_names(struct reading *reading, const struct ensemble_answer *an
 static int judge_reading(struct lc *lc, struct reading *reading)
 {
 	const struct known_slots *known = slots_of(lc, &reading->stat);
-	int r = queue_build(reading->names, reading->name_count, &reading->queue);
+	int r = queue_build(lc->clients, reading->names, reading->name_count, &reading->queue);
 
 	if (r < 0 || reading->queue.count <= 1)
 		return r;

@@ -173,8 +173,14 @@ static void wait_behind(struct lock *lock, const struct queue *queue, struct lc_
 	}
 }
 
+/* A writer that also reads: when its entry goes, there may be another one before ours. */
+static bool leaves_a_reader(const struct lc *lc, const struct entry_name *name)
+{
+	return lc->clients->late_readers && !name->of_mount && name->mode == LC_EXCLUSIVE;
+}
+
 /* Which entries of others stand ahead of ours, for handoff.c. */
-static void look_ahead(const struct queue *queue, struct lc_taker **owners)
+static void look_ahead(struct lc *lc, const struct queue *queue, struct lc_taker **owners)
 {
 	ssize_t writer = -1; /* the first exclusive one */
 
@@ -183,7 +189,8 @@ static void look_ahead(const struct queue *queue, struct lc_taker **owners)
 		bool shared = queue->entries[i].name.mode == LC_SHARED;
 		bool first = blocker == (shared ? writer : 0);
 		bool known = !queue->in_zone && queue->slots == 1 && blocker >= 0 &&
-		             !owners[blocker] && (first || !shared);
+		             !owners[blocker] && (first || !shared) &&
+		             !leaves_a_reader(lc, &queue->entries[blocker].name);
 		enum entry_ahead is = AHEAD_LATER;
 
 		if (first)
@@ -267,7 +274,7 @@ void admit(struct lock *lock, struct queue *queue)
 		owners[i] = taker_of(
 			entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
 	refuse_beside_incompatible(lock, queue, owners);
-	look_ahead(queue, owners);
+	look_ahead(lock->lc, queue, owners);
 	/* Before that it is not known which entries are ours, and on their way out. */
 	if (!lock->batch.unresolved) {
 		for (size_t i = 0; i < queue->count; i++)

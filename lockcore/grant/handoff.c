@@ -38,7 +38,8 @@
  *    exclusive one before it. B is `first` if no entry stands before it that A would have to
  *    wait for. So when B is gone, A has to wait for no entry: A may hold.
  *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
- *        only rise, what comes later comes behind A.
+ *        only rise, what comes later comes behind A; but not a late reader of B's client (rule 42):
+ *        then B is not `ahead`.
  *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
  *        then B is first since (AHEAD_BEHIND_OWN). X was the holder before, as a rule. So a
  *        mount need not list the lock for each of its waiters.

@@ -127,7 +127,7 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 {
 	struct queue queue;
 
-	if (queue_build(answer->names, (size_t)answer->name_count, &queue) < 0) {
+	if (queue_build(lock->lc->clients, answer->names, (size_t)answer->name_count, &queue) < 0) {
 		lock_list_later(lock);
 		return;
 	}

@@ -166,8 +166,10 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 
 void entry_begin(struct entry *entry)
 {
-	name_format(entry->name, entry->lock->lc->session->half, entry->id.number,
-	            entry->lock->lc->host, entry->data.pid, entry->mode);
+	struct lc *lc = entry->lock->lc;
+
+	name_format(entry->name, lc->clients, lc->session->half, entry->id.number, lc->host,
+	            entry->data.pid, entry->mode);
 	set_entry_state(entry, ENTRY_CREATING);
 }
 

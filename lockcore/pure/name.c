@@ -90,15 +90,17 @@ static bool host_character(char c)
 	return isalnum((unsigned char)c) || c == '-' || c == '_';
 }
 
-/* `_c_<uuid>-<host>.<pid>-lock-`, without the digits. */
-static bool parse_of_mount(const char *name, size_t len, struct entry_name *out)
+/* `_c_<uuid>-<host>.<pid>` between that head and that tail, without the digits. */
+static bool parse_ours(const char *name, size_t len, const struct clients_name *ours,
+                       struct entry_name *out)
 {
-	size_t tail = out->mode == LC_SHARED ? strlen("-rlock-") : strlen("-lock-");
-	size_t host = 3 + 36 + 1, end, dot;
+	size_t head = strlen(ours->head), tail = strlen(ours->tail);
+	size_t host = head + 3 + 36 + 1, end, dot;
 	long pid = 0;
 
-	if (len < host + tail || memcmp(name, "_c_", 3) != 0 ||
-	    !parse_uuid(name + 3, &out->session_half, &out->taker_half))
+	if (len < host + tail || memcmp(name + len - tail, ours->tail, tail) != 0 ||
+	    memcmp(name, ours->head, head) != 0 || memcmp(name + head, "_c_", 3) != 0 ||
+	    !parse_uuid(name + head + 3, &out->session_half, &out->taker_half))
 		return false;
 	end = len - tail;
 	for (dot = end; dot > host && name[dot - 1] != '.'; dot--)
@@ -120,70 +122,37 @@ static bool parse_of_mount(const char *name, size_t len, struct entry_name *out)
 	return true;
 }
 
-/* What clients have before the number: at the end of the text, or as all of it. The first row that
- * fits counts. */
-static const struct form {
-	const char *text;
-	enum lc_mode mode;
-	enum { ENDING, WHOLE } place;
-	bool incompatible;
-	const char *client;
-} forms[] = {
-	{"-rlock-", LC_SHARED, ENDING, false, "-"},
-	{"-lock-", LC_EXCLUSIVE, ENDING, false, "Curator's or go-zookeeper's mutex"},
-	{"-lease-", LC_SHARED, ENDING, false, "Curator's InterProcessSemaphoreV2"},
-	{"__lock__", LC_EXCLUSIVE, ENDING, true, "kazoo"},
-	{"__rlock__", LC_SHARED, ENDING, true, "kazoo"},
-	{"__WRIT__", LC_EXCLUSIVE, ENDING, true, "Curator's read-write lock"},
-	{"__READ__", LC_SHARED, ENDING, true, "Curator's read-write lock"},
-	{"-latch-", LC_EXCLUSIVE, ENDING, true, "Curator's LeaderLatch"},
-	{"lock-", LC_EXCLUSIVE, WHOLE, true, "DistributedLock of .NET, or zk-lock of npm"},
-	{"write-", LC_EXCLUSIVE, WHOLE, true, "DistributedLock of .NET"},
-	{"read-", LC_SHARED, WHOLE, true, "DistributedLock of .NET"},
-	{"semaphore-", LC_EXCLUSIVE, WHOLE, true, "DistributedLock of .NET"},
-	{"sh", LC_SHARED, WHOLE, true, "zk-ruby's shared lock"},
-	{"ex", LC_EXCLUSIVE, WHOLE, false, "zk-ruby's exclusive lock"},
-};
-
-/* NULL: none of these. */
-static const struct form *find_form(const char *name, size_t len)
+/* A mount's, of any family. The tails differ, or no pid ends where one would begin. */
+static bool parse_of_mount(const char *name, size_t len, struct entry_name *out)
 {
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		const struct form *form = &forms[i];
-		size_t tail = strlen(form->text);
-
-		if (len >= tail && (form->place == ENDING || len == tail) &&
-		    memcmp(name + len - tail, form->text, tail) == 0)
-			return form;
-	}
-	return NULL;
+	for (size_t i = 0; i < CLIENTS_COUNT; i++)
+		for (int mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++)
+			if (parse_ours(name, len, &clients_all[i].ours[mode], out)) {
+				out->mode = (enum lc_mode)mode;
+				out->home = clients_all[i].ours[mode].home;
+				return true;
+			}
+	return false;
 }
 
 bool name_parse(const char *name, struct entry_name *ret_name)
 {
-	struct entry_name out = {.mode = LC_EXCLUSIVE, .host = "-", .client = "-"};
-	const struct form *form;
+	struct entry_name out = {.of_mount = true, .client = "zklockfs"};
 	size_t len = strlen(name);
 	int64_t number = len < DIGITS ? -1 : read_digits(name + len - DIGITS);
 
 	if (number < 0)
 		return false;
-	out.number = signed_number(name, len - DIGITS, number, &len);
-	form = find_form(name, len);
-	if (form) {
-		out.mode = form->mode;
-		out.client = form->client;
-		out.incompatible = form->incompatible;
-		out.of_mount = form->place == ENDING && !form->incompatible &&
-		               parse_of_mount(name, len, &out);
+	number = signed_number(name, len - DIGITS, number, &len);
+	if (!parse_of_mount(name, len, &out)) {
+		const struct clients_form *form = clients_form(name, len);
+
+		out = (struct entry_name){.mode = form->mode,
+		                          .client = form->client,
+		                          .home = form->home,
+		                          .host = "-"};
 	}
-	if (out.of_mount) {
-		out.client = "zklockfs";
-	} else {
-		out.session_half = out.taker_half = 0;
-		out.pid = 0;
-		strcpy(out.host, "-");
-	}
+	out.number = number;
 	*ret_name = out;
 	return true;
 }
@@ -197,11 +166,13 @@ static char *put_hex(char *end, uint64_t number, int digits)
 	return end + digits + 1;
 }
 
-void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64_t taker_half,
-                 const char *host, pid_t pid, enum lc_mode mode)
+void name_format(char ret_prefix[NAME_PREFIX_MAX], const struct clients *clients,
+                 uint64_t session_half, uint64_t taker_half, const char *host, pid_t pid,
+                 enum lc_mode mode)
 {
+	const struct clients_name *ours = &clients->ours[mode];
 	size_t host_len = strnlen(host, LC_HOST_MAX);
-	char *end = stpcpy(ret_prefix, "_c_");
+	char *end = stpcpy(stpcpy(ret_prefix, ours->head), "_c_");
 
 	end = put_hex(end, session_half >> 32, 8);
 	end = put_hex(end, session_half >> 16, 4);
@@ -210,8 +181,7 @@ void name_format(char ret_prefix[NAME_PREFIX_MAX], uint64_t session_half, uint64
 	end = put_hex(end, taker_half, 12);
 	memcpy(end, host, host_len);
 	end += host_len;
-	snprintf(end, NAME_PREFIX_MAX - (size_t)(end - ret_prefix), ".%d-%s-", (int)pid,
-	         mode == LC_SHARED ? "rlock" : "lock");
+	snprintf(end, NAME_PREFIX_MAX - (size_t)(end - ret_prefix), ".%d%s", (int)pid, ours->tail);
 }
 
 void name_host(char ret_host[LC_HOST_MAX + 1], const char *host)

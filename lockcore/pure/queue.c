@@ -21,19 +21,32 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->znode, y->znode);
 }
 
-/* The client of an incompatible child. Curator's semaphore keeps its entries below two children,
- * and does not look at ours. */
-static void note_incompatible(struct queue *queue, const char *const *names, size_t count)
+/* The first child whose client does not wait for our entries. Curator's semaphore keeps its entries
+ * below two children, and does not look at ours. Where numbers repeat, no other client knows the
+ * order. */
+static void note_incompatible(struct queue *queue, const struct clients *clients,
+                              const char *const *names, size_t count)
 {
 	const char *leases = NULL;
 	bool locks = false;
 
-	for (size_t i = 0; i < queue->count; i++)
-		if (queue->entries[i].name.incompatible) {
-			queue->incompatible = queue->entries[i].znode;
-			queue->client = queue->entries[i].name.client;
-			return;
-		}
+	for (size_t i = queue->count; i-- > 0;) {
+		struct queue_entry *entry = &queue->entries[i];
+		bool repeats = queue->in_zone && !entry->name.of_mount;
+		bool at_home = entry->name.home & clients->bit;
+
+		entry->incompatible = repeats || !at_home;
+		if (!entry->incompatible)
+			continue;
+		queue->incompatible = entry->znode;
+		queue->client = entry->name.client;
+		if (at_home)
+			queue->client = "numbers repeat from 2147483647 on: make the lock anew";
+		else if (entry->name.of_mount)
+			queue->client = "zklockfs with other clients=";
+	}
+	if (queue->incompatible)
+		return;
 	for (size_t i = 0; i < count; i++) {
 		locks |= strcmp(names[i], "locks") == 0;
 		if (strcmp(names[i], "leases") == 0)
@@ -45,7 +58,8 @@ static void note_incompatible(struct queue *queue, const char *const *names, siz
 	}
 }
 
-int queue_build(const char *const *names, size_t count, struct queue *ret_queue)
+int queue_build(const struct clients *clients, const char *const *names, size_t count,
+                struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(count ? count : 1, sizeof(*queue.entries))};
 
@@ -62,7 +76,7 @@ int queue_build(const char *const *names, size_t count, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare);
-	note_incompatible(&queue, names, count);
+	note_incompatible(&queue, clients, names, count);
 	queue_judge(&queue, 1);
 	*ret_queue = queue;
 	return 0;

@@ -12,8 +12,9 @@
 struct queue_entry {
 	const char *znode; /* points into the names given to queue_build() */
 	struct entry_name name;
-	int64_t czxid;   /* known only where it orders: order.c */
-	ssize_t blocker; /* queue_judge() */
+	int64_t czxid;     /* known only where it orders: order.c */
+	ssize_t blocker;   /* queue_judge() */
+	bool incompatible; /* its client does not wait for our entries; queue_build() */
 };
 
 struct queue {
@@ -28,8 +29,10 @@ struct queue {
 	const char *incompatible, *client;
 };
 
-/* Takes the numbered children, leaves the others, judges for one slot. 0 or -ENOMEM. */
-int queue_build(const char *const *names, size_t count, struct queue *ret_queue);
+/* Takes the numbered children, leaves the others, judges for one slot. `clients`: with whom the
+ * lock is shared. 0 or -ENOMEM. */
+int queue_build(const struct clients *clients, const char *const *names, size_t count,
+                struct queue *ret_queue);
 void queue_finish(struct queue *queue);
 
 /* Finds for each entry the one that it waits for, the nearest that stands in its way, or -1:

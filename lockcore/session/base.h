@@ -13,6 +13,7 @@
 #include "port/ensemble.h"
 #include "lockcore.h"
 #include "pure/book.h"
+#include "pure/clients.h"
 #include "pure/timer.h"
 
 /* An element for which there is no memory is not added: its hh.tbl stays NULL. */
@@ -24,6 +25,7 @@ struct lc {
 	struct lc_config config;
 	char *root;
 	char host[LC_HOST_MAX + 1];
+	const struct clients *clients; /* with whom the locks are shared */
 	struct ensemble *ensemble;
 	struct timers timers;
 	int64_t read_us; /* the clock, when it was read last */

@@ -59,8 +59,8 @@ static void fuzz_name(const uint8_t *data, size_t size)
 		MUST(parsed.number >= INT64_C(-9999999999) && parsed.number <= INT64_C(9999999999));
 		if (parsed.of_mount) {
 			MUST(parsed.pid >= 0 && strspn(parsed.host, HOST) == strlen(parsed.host));
-			name_format(prefix, parsed.session_half, parsed.taker_half, parsed.host,
-			            parsed.pid, parsed.mode);
+			name_format(prefix, &clients_all[0], parsed.session_half, parsed.taker_half,
+			            parsed.host, parsed.pid, parsed.mode);
 			snprintf(again, sizeof(again), "%s%s%s", prefix,
 			         parsed.number < 0 ? "-" : "", name + strlen(name) - 10);
 			MUST(name_parse(again, &other) && same(&parsed, &other));
@@ -92,7 +92,8 @@ static void fuzz_host(const uint8_t *data, size_t size)
 	given = exact(data + 21, size - 21);
 	name_host(host, given);
 	MUST(*host && strspn(host, HOST) == strlen(host));
-	name_format(prefix, halves[0], halves[1], host, (pid_t)pid, mode);
+	name_format(prefix, &clients_all[data[20] / 2 % CLIENTS_COUNT], halves[0], halves[1], host,
+	            (pid_t)pid, mode);
 	snprintf(name, sizeof(name), "%s%010d", prefix, data[20]);
 	MUST(name_parse(name, &parsed));
 	wanted = (struct entry_name){
@@ -153,7 +154,8 @@ static void fuzz_queue(const uint8_t *data, size_t size)
 		turned[i] = names[count - 1 - i];
 		entries += name_is_numbered(names[i]);
 	}
-	MUST(queue_build(names, count, &queue) == 0 && queue_build(turned, count, &other) == 0);
+	MUST(queue_build(&clients_all[0], names, count, &queue) == 0 &&
+	     queue_build(&clients_all[0], turned, count, &other) == 0);
 	MUST(queue.count == entries && other.count == entries);
 	check_queue(&queue);
 	/* The order depends on the names alone. */

@@ -143,7 +143,7 @@ static void write_taker(struct notes *notes, uint64_t id)
 	char name[NAME_PREFIX_MAX + 10];
 	struct carry carry = {0};
 
-	name_format(name, HALF, id, "web1", 42,
+	name_format(name, &clients_all[0], HALF, id, "web1", 42,
 	            taker.flags & FORGED_SHARED ? LC_SHARED : LC_EXCLUSIVE);
 	if (taker.entry == FORGED_PRESENT)
 		snprintf(name + strlen(name), 11, "%010u", below(3) ? (unsigned)id : 2147483647u);

@@ -228,6 +228,40 @@ static void ahead(void **state)
 	}
 }
 
+/* In a family with late readers the going of a writer of others says nothing. */
+static void ahead_of_a_reader(void **state)
+{
+	static const char ours[] = "_c_01234567-89ab-cdef-0123-456789abcdef-m1.7__WRIT__0000000004";
+	static const struct {
+		const char *clients, *name;
+		enum lc_mode mode;
+		bool known;
+	} rows[] = {
+		{"curator-rw", "x__WRIT__0000000004", LC_EXCLUSIVE, false},
+		{"curator-rw", "x__WRIT__0000000004", LC_SHARED, false},
+		{"curator-rw", "x__READ__0000000004", LC_EXCLUSIVE, true},
+		{"curator-rw", ours, LC_EXCLUSIVE, true},
+		{"kazoo", "x__lock__0000000004", LC_EXCLUSIVE, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker;
+		char names[200];
+
+		rig->lc.clients = clients_find(rows[i].clients);
+		taker = queue_one(rig, 2, rows[i].mode, 5);
+		snprintf(names, sizeof(names), "%s #2-5", rows[i].name);
+		takers_answer_lists(rig, names);
+		expect(!!taker->entry.place.ahead == rows[i].known, "row %zu", i);
+		expect(taker->entry.place.ahead_is == (rows[i].known ? AHEAD_FIRST : AHEAD_LATER),
+		       "row %zu", i);
+		assert_int_equal(taker->state, TAKER_WAITING);
+		takers_end(rig);
+	}
+}
+
 /* ---- at once or not at all ---- */
 
 static void begin_try(struct rig *rig, pid_t pid, enum lc_mode mode)
@@ -488,7 +522,7 @@ static void admit_one(const struct lc_taker *taker)
 	struct queue queue;
 
 	snprintf(name, sizeof(name), "%s", taker->entry.name);
-	assert_int_equal(queue_build(names, 1, &queue), 0);
+	assert_int_equal(queue_build(&clients_all[0], names, 1, &queue), 0);
 	admit(taker->entry.lock, &queue);
 	queue_finish(&queue);
 }
@@ -538,6 +572,7 @@ int main(void)
 		TAKERS_TEST(behind_a_lost_lock),
 		TAKERS_TEST(with_several_slots),
 		cmocka_unit_test(ahead),
+		cmocka_unit_test(ahead_of_a_reader),
 		cmocka_unit_test(tries),
 		cmocka_unit_test(tries_where_slots_are_unknown),
 		TAKERS_TEST(tries_while_the_order_is_found),

@@ -203,8 +203,10 @@ static void equal_numbers(void **state)
 	answer_names(rig, equal, LENGTH(equal));
 	rig_answer(rig, &(struct ensemble_answer){.stat = &takers_lock, .data = ""});
 	answer_names(rig, equal, LENGTH(equal));
-	rig_expect_told(rig, "serial 2, 1/0 exclusive held - 0, 2147483647/0 exclusive - 0, "
-	                     "2147483647/1 exclusive - 0, 2147483647/2 exclusive - 0");
+	rig_expect_told(rig, "serial 2, 1/0 exclusive incompatible held - 0, "
+	                     "2147483647/0 exclusive incompatible - 0, "
+	                     "2147483647/1 exclusive incompatible - 0, "
+	                     "2147483647/2 exclusive incompatible - 0");
 }
 
 static void no_queue(void **state)

@@ -107,7 +107,8 @@ static void print_path(char *text, size_t size, const char *path)
 	if (sscanf(name, "_c_00000000-0000-0001-0000-%12" SCNx64 "-%n", &id, &digits) == 1 &&
 	    digits)
 		snprintf(text + (name - path), size - (size_t)(name - path), "#%d-%.0d", (int)id,
-		         atoi(strrchr(name, '-') + 1));
+		         atoi(strrchr(name, '_') > strrchr(name, '-') ? strrchr(name, '_') + 1
+		                                                      : strrchr(name, '-') + 1));
 }
 
 static size_t print_op(char *text, size_t size, const struct ensemble_op *op)
@@ -127,7 +128,8 @@ static size_t print_op(char *text, size_t size, const struct ensemble_op *op)
 	print_path(path, sizeof(path), op->path);
 	n = (size_t)snprintf(text, size, "%s%s%s %s", word, op->ephemeral ? " ephemeral" : "",
 	                     op->kind == ENSEMBLE_CHILDREN && op->watch ? " watched" : "", path);
-	assert_int_equal(op->sequence, op->ephemeral && op->path[strlen(op->path) - 1] == '-');
+	assert_int_equal(op->sequence,
+	                 op->ephemeral && strchr("-_", op->path[strlen(op->path) - 1]) != NULL);
 	if (versioned && op->version != ENSEMBLE_ANY_VERSION)
 		n += (size_t)snprintf(text + n, size - n, " v%d", (int)op->version);
 	if (op->kind == ENSEMBLE_SET || (op->kind == ENSEMBLE_CREATE && !op->sequence))
@@ -325,9 +327,10 @@ void rig_free_entry(struct entry *entry)
 const char *rig_entry_path(const struct entry *entry, int number)
 {
 	static char path[300];
+	const struct lc *lc = entry->lock->lc;
 	char prefix[NAME_PREFIX_MAX];
 
-	name_format(prefix, entry->lock->lc->session->half, entry->id.number, "m0", entry->data.pid,
+	name_format(prefix, lc->clients, lc->session->half, entry->id.number, "m0", entry->data.pid,
 	            entry->mode);
 	snprintf(path, sizeof(path), "%s/%s%010d", entry->lock->path, prefix, number);
 	return path;
@@ -372,6 +375,7 @@ struct rig *rig_begin(void)
 	rig->ensemble.port = &recording_port;
 	rig->now_us = 1000 * SECOND;
 	rig->lc = (struct lc){
+		.clients = &clients_all[0],
 		.config = {.host = "m0",
 	                   .session_timeout_us = RIG_TIMEOUT_US,
 	                   .tick_time_us = 2 * SECOND,

@@ -194,8 +194,8 @@ static void write_own_name(struct rig *rig, const char *text, char *ret_name, si
 
 	assert_int_equal(sscanf(text, "#%" SCNu64 "-%d", &id, &number), 2);
 	entry = entry_find(&rig->lc, id);
-	name_format(prefix, rig->session.half, id, "m0", entry ? entry->data.pid : 9,
-	            entry ? entry->mode : LC_EXCLUSIVE);
+	name_format(prefix, rig->lc.clients, rig->session.half, id, "m0",
+	            entry ? entry->data.pid : 9, entry ? entry->mode : LC_EXCLUSIVE);
 	snprintf(ret_name, size, "%s%010d", prefix, number);
 }
 

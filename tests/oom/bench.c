@@ -542,7 +542,7 @@ void make_entry(struct bench *bench, int lock, const char *prefix, char ret_path
 	const char *made = "";
 
 	if (!bench->foreign)
-		bench->foreign = world_foreign_session(&bench->stage.world, false);
+		bench->foreign = world_foreign_session(&bench->stage.world, 0);
 	run(bench, 10 * MS);
 	snprintf(path, sizeof(path), "%s/%s", bench->locks[lock].path, prefix);
 	world_do(&bench->stage.world, bench->foreign,

@@ -338,7 +338,8 @@ void judge_listing(struct question *question, const struct lc_listing *listing)
 	for (size_t i = 1; i < listing->entry_count; i++)
 		if (!sim->plan.near_overflow &&
 		    listing->entries[i].number <=
-		            listing->entries[i - 1].number - !!sim->plan.copies)
+		            listing->entries[i - 1].number -
+		                    (sim->plan.copies || sim->plan.late_readers))
 			sim_violation(sim, "lc_list shows %s after %s", listing->entries[i].znode,
 			              listing->entries[i - 1].znode);
 	for (size_t i = 1; i < listing->lock_count; i++)
@@ -364,8 +365,9 @@ void judge_entries(struct question *question, const struct lc_entry_info *infos,
 			    info->session != node->stat.ephemeral_owner ||
 			    (info->entry.mode == LC_SHARED) !=
 			            !!(order_shape(node) & SHAPE_SHARED) ||
-			    info->entry.incompatible !=
-			            !!(order_shape(node) & SHAPE_INCOMPATIBLE) ||
+			    (!sim->plan.near_overflow &&
+			     info->entry.incompatible !=
+			             !!(order_shape(node) & SHAPE_INCOMPATIBLE)) ||
 			    (judge_owner(sim, node) &&
 			     info->entry.pid != judge_owner(sim, node)->process))
 				sim_violation(sim, "lc_entries() has other facts of %s",

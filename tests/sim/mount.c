@@ -303,6 +303,7 @@ static struct lc_config configure(struct mount *mount)
 
 	if (plan->namesakes)
 		config.host = "app";
+	config.clients = plan->clients;
 	config.session_timeout_us = plan->timeout_us;
 	config.tick_time_us = plan->tick_us;
 	config.loss_lead_us = plan->loss_lead_us;

@@ -492,9 +492,9 @@ mutant(30, 'the_first_writer_is_the_first_of_all', 'admission.c',
        'bool first = blocker == 0;',
        HANDOFF)
 mutant(30, 'ours_ahead_is_anothers', 'admission.c',
-       '!owners[blocker] && (first || !shared);',
-       '(first || !shared);',
-       sim())
+       '!owners[blocker] && (first || !shared) &&',
+       '(first || !shared) &&',
+       sim(first=2490))
 mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
        '!queue->in_zone && queue->slots == 1 &&',
        'queue->slots == 1 &&',
@@ -1224,19 +1224,41 @@ mutant(24, 'waiters_never_changed', 'waiters.c',
 mutant(25, 'incompatible_forgotten_in_the_zone', 'listing.c',
        'if (queue.in_zone && !queue.incompatible)',
        'if (queue.in_zone)',
-       sim('overflow', 102700))
+       sim('overflow', 8990))
 mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
        'if (!queue->incompatible || lock->takers.waiting == 0)',
        'if (1)',
        sim())
 
-mutant(25, 'leaders_pass_for_a_mutex', 'name.c',
-       '{"-latch-", LC_EXCLUSIVE, ENDING, true, "Curator\'s LeaderLatch"},', '',
+mutant(25, 'leaders_pass_for_a_mutex', 'clients.c',
+       '{"-latch-", LC_EXCLUSIVE, ENDING, 0, "Curator\'s LeaderLatch"},', '',
        unit('tests/unit/name.c'))
 
 mutant(25, 'semaphores_are_not_seen', 'queue.c',
        'if (locks && leases)', 'if (0)',
        unit('tests/unit/queue.c'))
+
+# ---- 42: other projects' clients ----
+
+mutant(42, 'every_client_is_at_home', 'queue.c',
+       'entry->incompatible = repeats || !at_home;',
+       'entry->incompatible = repeats;',
+       sim())
+
+mutant(42, 'entries_by_another_familys_names', 'entry.c',
+       'name_format(entry->name, lc->clients, ',
+       'name_format(entry->name, &clients_all[0], ',
+       sim('readers'))
+
+mutant(42, 'readers_do_not_come_late', 'admission.c',
+       'return lc->clients->late_readers && ',
+       'return false && ',
+       sim('readers'))
+
+mutant(42, 'strangers_know_the_order_in_the_zone', 'queue.c',
+       'bool repeats = queue->in_zone && !entry->name.of_mount;',
+       'bool repeats = false;',
+       QUEUE)
 
 # ---- 37: questions ----
 

@@ -35,12 +35,35 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && !memcmp(text + len - n, end, n);
 }
 
-/* Names of mounts' entries end in "-<host>.<pid>-lock-<number>", or "-rlock-". -1: no such name. */
-static int read_pid(const char *name, size_t len)
-{
-	size_t tail = ends_with(name, len, "-rlock-") ? 7 : 6, end;
+/* What the judge knows of names, by itself. `theirs`: how the names of those end that wait for a
+ * mount's entry. */
+static const struct names {
+	const char *clients, *head[2], *tail[2], *theirs[3];
+} all_names[] = {
+	{"curator", {"", ""}, {"-lock-", "-rlock-"}, {"-lock-", "-rlock-", "job"}},
+	{"curator-rw", {"", ""}, {"__WRIT__", "__READ__"}, {"__WRIT__", "__READ__", NULL}},
+	{"kazoo", {"", ""}, {"__lock__", "r__lock__"}, {"__lock__", "__rlock__", NULL}},
+	{"kazoo-rw", {"", ""}, {"__lock__", "__rlock__"}, {"__lock__", "__rlock__", NULL}},
+	{"ruby", {"ex", "sh"}, {"-lock-", "-rlock-"}, {"/ex", "/sh", NULL}},
+};
+static const struct names *names;
+static const struct sim *names_of;
 
-	if (strncmp(name, "_c_", 3) != 0 || (tail == 6 && !ends_with(name, len, "-lock-")))
+void order_begin(const struct sim *sim)
+{
+	names_of = sim;
+	names = all_names;
+	while (strcmp(names->clients, sim->plan.clients) != 0)
+		names++;
+}
+
+/* Names of mounts' entries have "_c_...-<host>.<pid>" in their middle. -1: no such name. */
+static int read_pid(const char *name, size_t len, int mode)
+{
+	size_t head = strlen(names->head[mode]), tail = strlen(names->tail[mode]), end;
+
+	if (strncmp(name, names->head[mode], head) != 0 ||
+	    !ends_with(name, len, names->tail[mode]) || strncmp(name + head, "_c_", 3) != 0)
 		return -1;
 	end = len - tail;
 	while (end > 0 && isdigit((unsigned char)name[end - 1]))
@@ -48,15 +71,17 @@ static int read_pid(const char *name, size_t len)
 	return end > 0 && end < len - tail && name[end - 1] == '.' ? atoi(name + end) : -1;
 }
 
-/* Programs that take a lock again and again do so under one number: then the UUID tells which of
- * their takers it is. */
-static const struct sim *names_of;
-
-void order_begin(const struct sim *sim)
+/* `name`: with the slash before it, so that a whole name has an end of its own. */
+static bool waits_for_us(const char *name, size_t len)
 {
-	names_of = sim;
+	for (int i = 0; i < 3 && names->theirs[i]; i++)
+		if (ends_with(name, len, names->theirs[i]))
+			return true;
+	return false;
 }
 
+/* Programs that take a lock again and again do so under one number: then the UUID tells which of
+ * their takers it is. */
 static int find_pid(const char *node, int pid)
 {
 	struct entry_name name;
@@ -71,9 +96,9 @@ static int find_pid(const char *node, int pid)
 
 static unsigned read_shape(const struct node *node, int *ret_pid)
 {
-	static const char *const incompatible[] = {"__lock__", "__rlock__", "__READ__", "__WRIT__"};
 	size_t len = strlen(node->name);
 	unsigned shape = SHAPE_READ;
+	int shared_pid;
 
 	*ret_pid = -1;
 	if (len < 10)
@@ -83,17 +108,20 @@ static unsigned read_shape(const struct node *node, int *ret_pid)
 		if (!isdigit((unsigned char)node->name[len + i]))
 			return shape;
 	shape |= SHAPE_ENTRY;
-	if (ends_with(node->name, len, "-rlock-") || ends_with(node->name, len, "__rlock__") ||
-	    ends_with(node->name, len, "__READ__"))
-		shape |= SHAPE_SHARED;
-	for (size_t i = 0; i < sizeof(incompatible) / sizeof(incompatible[0]); i++)
-		if (ends_with(node->name, len, incompatible[i]))
-			shape |= SHAPE_INCOMPATIBLE;
+	if (strtoll(node->name + len, NULL, 10) >= NAME_NUMBER_ZONE)
+		shape |= SHAPE_IN_ZONE;
 	if (node->stat.ephemeral_owner & WORLD_FORGES)
 		shape |= SHAPE_STRAY;
-	*ret_pid = read_pid(node->name, len);
+	shared_pid = read_pid(node->name, len, LC_SHARED);
+	*ret_pid = shared_pid >= 0 ? shared_pid : read_pid(node->name, len, LC_EXCLUSIVE);
 	if (*ret_pid >= 0)
-		shape |= SHAPE_OF_MOUNT;
+		shape |= SHAPE_OF_MOUNT | (shared_pid >= 0 ? SHAPE_SHARED : 0);
+	else if (ends_with(node->name, len, "-rlock-") || ends_with(node->name, len, "__rlock__") ||
+	         ends_with(node->name, len, "__READ__") ||
+	         ends_with(node->name - 1, len + 1, "/sh"))
+		shape |= SHAPE_SHARED;
+	if (*ret_pid < 0 && !waits_for_us(node->name - 1, len + 1))
+		shape |= SHAPE_INCOMPATIBLE;
 	*ret_pid = find_pid(node->name, *ret_pid);
 	return shape;
 }
@@ -120,6 +148,22 @@ int order_pid(struct node *node)
 bool judge_is_entry(struct node *node)
 {
 	return order_shape(node) & SHAPE_ENTRY;
+}
+
+bool order_has_incompatible(struct node *parent)
+{
+	struct node *node;
+	bool in_zone = false, foreign = false;
+
+	DL_FOREACH(parent->children, node) {
+		unsigned shape = order_shape(node);
+
+		in_zone |= (shape & SHAPE_IN_ZONE) != 0;
+		foreign |= shape & SHAPE_ENTRY && !(shape & SHAPE_OF_MOUNT);
+		if (shape & SHAPE_INCOMPATIBLE)
+			return true;
+	}
+	return in_zone && foreign;
 }
 
 bool order_has_stray(struct node *parent)

@@ -16,7 +16,7 @@ struct outsider {
 	struct rng rng, mode_rng;
 	int64_t session, forger, arrived_us, czxid;
 	struct lock_state *lock;
-	char path[1280];
+	char path[1280], second[1280]; /* its entry, and another one of the same number, or "" */
 	bool asked_away;
 	struct outsider *next;
 };
@@ -43,18 +43,41 @@ static bool copy_mark(const struct outsider *outsider, const struct lock_state *
 	return false;
 }
 
+/* A name of a client that shares the lock with the mounts. False: of any that waits for them. */
+static bool put_at_home(const char *clients, bool shared, uint64_t a, uint64_t b, char *ret_name,
+                        size_t size)
+{
+	const char *kazoo = shared ? "rlock" : "lock";
+
+	if (!strcmp(clients, "curator-rw"))
+		snprintf(ret_name, size, "_c_%016" PRIx64 "%016" PRIx64 "__%s__", a, b,
+		         shared ? "READ" : "WRIT");
+	else if (!strncmp(clients, "kazoo", 5))
+		snprintf(ret_name, size, "%016" PRIx64 "%016" PRIx64 "__%s__", a, b, kazoo);
+	else if (!strcmp(clients, "ruby"))
+		snprintf(ret_name, size, "%s", shared ? "sh" : "ex");
+	else
+		return false;
+	return true;
+}
+
 /* Prefixes of the families. Clients of the first three kinds wait for a mount's entry. */
 static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char *prefix,
                         size_t size)
 {
+	struct plan *plan = &outsider->sim->plan;
 	uint64_t a = rng_next(&outsider->rng), b = rng_next(&outsider->rng);
-	unsigned kind =
-		(unsigned)rng_below(&outsider->rng, outsider->sim->plan.foreign_families ? 6 : 3);
-	bool shared = rng_chance(&outsider->mode_rng, outsider->sim->plan.shared);
+	unsigned kind = (unsigned)rng_below(&outsider->rng, plan->foreign_families ? 6 : 3);
+	bool shared = rng_chance(&outsider->mode_rng, plan->shared);
 	const char *lock_word = shared ? "rlock" : "lock";
+	char name[100];
 
-	if (outsider->sim->plan.namesakes && copy_mark(outsider, lock, prefix, size))
+	if (plan->namesakes && copy_mark(outsider, lock, prefix, size))
 		return;
+	if (kind < 3 && put_at_home(plan->clients, shared, a, b, name, sizeof(name))) {
+		snprintf(prefix, size, "%s/%s", lock->path, name);
+		return;
+	}
 	switch (kind) {
 	case 0:
 	case 1:
@@ -78,6 +101,40 @@ static void pick_prefix(struct outsider *outsider, struct lock_state *lock, char
 	}
 }
 
+/* A writer that holds takes the lock for reading, too: one more entry, with the number of its own.
+ * Then it gives up the first one. */
+static bool goes_on_as_reader(struct outsider *outsider, struct node *node)
+{
+	struct sim *sim = outsider->sim;
+	size_t len = strlen(outsider->path);
+	struct ensemble_op op = {
+		.kind = ENSEMBLE_CREATE, .path = outsider->second, .ephemeral = true};
+	unsigned shape = node ? order_shape(node) : SHAPE_INCOMPATIBLE;
+
+	if (!sim->plan.late_readers || shape & (SHAPE_INCOMPATIBLE | SHAPE_SHARED) ||
+	    node != node->parent->children || !node->stat.ephemeral_owner ||
+	    !rng_chance(&outsider->mode_rng, 700))
+		return false;
+	snprintf(outsider->second, sizeof(outsider->second), "%s/_c_%016" PRIx64 "__READ__%s",
+	         outsider->lock->path, rng_next(&outsider->mode_rng), outsider->path + len - 10);
+	return world_do(&sim->world, outsider->session, &op, 1, NULL) == ENSEMBLE_OK;
+}
+
+static void departs(void *ctx, uint64_t arg);
+
+/* Its first entry is gone, its second is what it has. */
+static void goes_on(struct outsider *outsider)
+{
+	struct sim *sim = outsider->sim;
+
+	strcpy(outsider->path, outsider->second);
+	outsider->second[0] = '\0';
+	outsider->asked_away = false;
+	outsider->czxid = tree_find(&sim->world.proposed, outsider->path)->stat.czxid;
+	agenda_in(&sim->agenda, rng_spread(&outsider->mode_rng, 1000, 10000000), departs, outsider,
+	          0);
+}
+
 static void departs(void *ctx, uint64_t arg)
 {
 	struct outsider *outsider = ctx;
@@ -86,11 +143,17 @@ static void departs(void *ctx, uint64_t arg)
 		.kind = ENSEMBLE_DELETE, .path = outsider->path, .version = ENSEMBLE_ANY_VERSION};
 
 	struct node *node = tree_find(&sim->world.proposed, outsider->path);
+	bool may_read = !outsider->second[0] && !arg;
 	/* The entry went with its lock, and another entry has its name now. */
 	bool gone = node && node->stat.czxid != outsider->czxid;
-	enum ensemble_result result =
-		gone ? ENSEMBLE_NONODE : world_do(&sim->world, 0, &op, 1, NULL);
+	enum ensemble_result result;
 
+	if (may_read && !gone && sim->world.leader >= 0 && goes_on_as_reader(outsider, node)) {
+		agenda_in(&sim->agenda, rng_spread(&outsider->mode_rng, 1000, 1000000), departs,
+		          outsider, 1);
+		return;
+	}
+	result = gone ? ENSEMBLE_NONODE : world_do(&sim->world, 0, &op, 1, NULL);
 	if (result == ENSEMBLE_UNKNOWN) {
 		agenda_in(&sim->agenda, 100000, departs, outsider, arg);
 		return;
@@ -100,6 +163,11 @@ static void departs(void *ctx, uint64_t arg)
 	    outsider->lock->absent_us < outsider->arrived_us)
 		sim_violation(sim, "d: %s was deleted by a client that does not own it",
 		              outsider->path);
+	if (outsider->second[0] && tree_find(&sim->world.proposed, outsider->second)) {
+		goes_on(outsider);
+		return;
+	}
+	outsider->second[0] = '\0';
 	if (sim->stopping) {
 		sim->outsiders_left--;
 		return;
@@ -186,7 +254,7 @@ void outsider_asked_away(struct sim *sim, const char *path)
 	struct outsider *outsider;
 
 	LL_FOREACH(sim->outsiders, outsider)
-		if (!strcmp(outsider->path, path))
+		if (!strcmp(outsider->path, path) || !strcmp(outsider->second, path))
 			outsider->asked_away = true;
 }
 
@@ -201,9 +269,10 @@ void outsiders_begin(struct sim *sim)
 		outsider->rng = rng_fork(&sim->rng);
 		outsider->mode_rng =
 			(struct rng){sim->seed * 0x9e3779b97f4a7c15u + 3000 + (uint64_t)i};
-		outsider->session = world_foreign_session(&sim->world, false);
+		outsider->session = world_foreign_session(
+			&sim->world, sim->plan.late_readers ? TREE_BY_NUMBER : 0);
 		if (sim->plan.copies)
-			outsider->forger = world_foreign_session(&sim->world, true);
+			outsider->forger = world_foreign_session(&sim->world, WORLD_FORGES);
 		agenda_in(&sim->agenda, rng_spread(&outsider->rng, 1000, 10000000), arrives,
 		          outsider, 0);
 	}

@@ -278,6 +278,22 @@ static void choose_reloads(struct plan *plan, uint64_t seed)
 	lose_nothing(plan);
 }
 
+/* The clients that share the locks with the mounts, if there are any. */
+static void choose_clients(struct plan *plan, uint64_t seed)
+{
+	static const char *const clients[] = {"curator-rw", "curator-rw", "curator-rw",
+	                                      "kazoo",      "kazoo-rw",   "ruby"};
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 31};
+
+	plan->clients = "curator";
+	if (!plan->outsiders || plan->copies || plan->namesakes || !rng_chance(&rng, 500))
+		return;
+	plan->clients = clients[rng_below(&rng, sizeof(clients) / sizeof(clients[0]))];
+	plan->late_readers = !strcmp(plan->clients, "curator-rw") && !plan->near_overflow;
+	if (plan->late_readers)
+		plan->profile = "readers";
+}
+
 /* As with reloads. */
 static void choose_deaths(struct plan *plan, uint64_t seed)
 {
@@ -350,4 +366,5 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	choose_deaths(plan, seed);
 	choose_limits(plan, seed);
 	choose_reuse(plan, seed);
+	choose_clients(plan, seed);
 }

@@ -68,16 +68,6 @@ static bool look_at_waiter(struct taker *taker, struct crowd *crowd, const struc
 	return crowd_admits(crowd, taker->mode, slots) || (replaces && crowd->exclusive);
 }
 
-static bool somebody_incompatible(struct node *parent)
-{
-	struct node *node;
-
-	DL_FOREACH(parent->children, node)
-		if (order_shape(node) & SHAPE_INCOMPATIBLE)
-			return true;
-	return false;
-}
-
 /* With several slots another client's entry may hold, even if there are fewer slots now. */
 bool sight_may_wait(const struct sim *sim, const struct taker *owner, const struct mount *mount)
 {
@@ -128,7 +118,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 {
 	struct crowd leavers[MOUNTS_MAX] = {0}; /* entries that surely leave */
 	unsigned slots = order_slots(parent);
-	bool incompatible = sim->plan.foreign_families && somebody_incompatible(parent);
+	bool incompatible = (sim->plan.foreign_families || sim->plan.near_overflow) &&
+	                    order_has_incompatible(parent);
 	bool stray = sim->plan.copies && order_has_stray(parent); /* its place is not certain */
 	unsigned waiting = 0;
 	struct crowd crowd = {0}, left;
@@ -311,7 +302,8 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 	}
 }
 
-/* A taker that does not wait behind many has left the queue by then, or stands well. */
+/* A taker that does not wait behind many has left the queue by then, or stands well; but a late
+ * reader may come before it. */
 static void judge_crowd(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
@@ -319,7 +311,7 @@ static void judge_crowd(struct sim *sim, struct lock_state *lock)
 	unsigned waiting = 0;
 	struct node *node;
 
-	if (!parent || sim->plan.weight[FAULT_REFUSE])
+	if (!parent || sim->plan.weight[FAULT_REFUSE] || sim->plan.late_readers)
 		return;
 	DL_FOREACH(parent->children, node) {
 		unsigned shape = order_shape(node);

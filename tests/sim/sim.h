@@ -74,6 +74,8 @@ struct plan {
 	int64_t fault_gap_us;      /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
+	const char *clients;   /* with whom the mounts share the locks: lc_config */
+	bool late_readers;     /* outsiders that hold, and give back, may go on as readers */
 	bool foreign_families; /* outsiders make entries of incompatible clients, too */
 	bool near_overflow;
 	bool namesakes;       /* all mounts have one host name; outsiders copy half of a UUID */
@@ -366,11 +368,13 @@ void stray_end(struct mount *mount);
 
 /* ---- order.c ---- */
 
-unsigned order_shape(struct node *node);
-/* Names of nodes are of this run. */
+/* Names are read as of its run, which has takers, and clients that share its locks. */
 void order_begin(const struct sim *sim);
+unsigned order_shape(struct node *node);
 /* The pid of its taker; WHO_FOREIGN: it is another client's. */
 int order_pid(struct node *node);
+/* An entry of this lock is of a client that does not wait for a mount's, or knows no order. */
+bool order_has_incompatible(struct node *parent);
 /* An entry of this lock has a number that its client chose. */
 bool order_has_stray(struct node *parent);
 /* The number of slots of a lock, by its data. */

@@ -27,7 +27,7 @@ static void evicting_others(void **state)
 {
 	struct stage *stage = begin(6);
 	struct host *host = &stage->hosts[0];
-	int64_t session = world_foreign_session(&stage->world, false);
+	int64_t session = world_foreign_session(&stage->world, 0);
 	char znode[256];
 
 	(void)state;
@@ -64,7 +64,7 @@ static void evicting_from_the_dead(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct stage *stage = begin(7);
-		int64_t session = world_foreign_session(&stage->world, false);
+		int64_t session = world_foreign_session(&stage->world, 0);
 		char znode[256], path[512], node[256], data[512];
 		const struct node *marked;
 
@@ -104,7 +104,7 @@ static void evicting_without_patience(void **state)
 	(void)state;
 	for (int i = 0; i < 60; i++) {
 		struct stage *stage = begin(7);
-		int64_t session = world_foreign_session(&stage->world, false);
+		int64_t session = world_foreign_session(&stage->world, 0);
 		char znode[256], path[512];
 		struct question *question;
 		bool marked;
@@ -138,7 +138,7 @@ static void evicting_with_trouble(void **state)
 	for (int i = 0; i < 40; i++) {
 		struct stage *stage = begin(8);
 		struct host *host = &stage->hosts[0];
-		int64_t session = world_foreign_session(&stage->world, false);
+		int64_t session = world_foreign_session(&stage->world, 0);
 		struct question *q;
 
 		put(stage, BUILD, "");
@@ -178,7 +178,7 @@ static void evicting_what_changes(void **state)
 		struct stage *stage = begin_build(2);
 		struct question *q;
 
-		make_entry(stage, world_foreign_session(&stage->world, false), "other-lock-", "x",
+		make_entry(stage, world_foreign_session(&stage->world, 0), "other-lock-", "x",
 		           znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		q = stage_ask_evict(&stage->hosts[0], "build", znode, EVICTOR(.name = "me"));
@@ -218,7 +218,7 @@ static void who_may_evict(void **state)
 		struct question *q;
 		struct node *node;
 
-		make_entry(stage, world_foreign_session(&stage->world, false),
+		make_entry(stage, world_foreign_session(&stage->world, 0),
 		           rows[i].of_mount ? OF_MOUNT : "other-lock-", "host: web9\nuid: 9\n",
 		           znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
@@ -246,7 +246,7 @@ static void evicted_by_the_former_owner(void **state)
 		bool in_time;
 
 		put(stage, BUILD, MAGIC "uid: 7\ngid: 2\nmode: 755\ndoor_mode: 644\n\n");
-		make_entry(stage, world_foreign_session(&stage->world, false),
+		make_entry(stage, world_foreign_session(&stage->world, 0),
 		           i % 2 ? OF_MOUNT : "other-lock-", "uid: 9\n", znode);
 		snprintf(path, sizeof(path), BUILD "/%s", znode);
 		q = stage_ask_evict(&stage->hosts[0], "build", znode,

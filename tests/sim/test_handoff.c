@@ -332,7 +332,7 @@ static void with_slots(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		struct stage *stage = begin_build(10);
-		int64_t session = world_foreign_session(&stage->world, false);
+		int64_t session = world_foreign_session(&stage->world, 0);
 		struct ensemble_op ops[] = {
 			write_to(BUILD, slots),
 			{.kind = ENSEMBLE_CREATE,

@@ -30,7 +30,7 @@ static struct stage *begin_with_outsider(uint64_t seed)
 {
 	struct stage *stage = begin_build(seed);
 
-	outsider = world_foreign_session(&stage->world, true);
+	outsider = world_foreign_session(&stage->world, WORLD_FORGES);
 	return stage;
 }
 

@@ -63,7 +63,7 @@ static const char *name_of(uint64_t id, int64_t entry, enum lc_mode mode)
 	static unsigned next;
 	char *name = names[next++ % 8];
 
-	name_format(name, (uint64_t)HALF, id, "web1", 42, mode);
+	name_format(name, &clients_all[0], (uint64_t)HALF, id, "web1", 42, mode);
 	if (entry == FORGED_PRESENT)
 		strcat(name, "0000000007");
 	return entry == FORGED_ABSENT ? "" : name;

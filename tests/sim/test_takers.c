@@ -239,7 +239,7 @@ static void fewer_slots_where_numbers_repeat(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		struct stage *stage = begin(31);
-		int64_t session = world_foreign_session(&stage->world, false);
+		int64_t session = world_foreign_session(&stage->world, 0);
 		struct taker holder, waiter;
 
 		put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\nslots: 2\n\n");

@@ -44,11 +44,13 @@ static void our_prefix(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		name_format(prefix, SESSION, TAKER, rows[i].host, rows[i].pid, rows[i].mode);
+		name_format(prefix, &clients_all[0], SESSION, TAKER, rows[i].host, rows[i].pid,
+		            rows[i].mode);
 		assert_string_equal(prefix, rows[i].prefix);
 	}
 	/* The longest prefix fills the buffer; a whole name is short enough for 10,000 waiters. */
-	name_format(prefix, 0, UINT64_MAX, "fifteen-bytes-x", INT32_MAX, LC_SHARED);
+	name_format(prefix, clients_find("kazoo"), 0, UINT64_MAX, "fifteen-bytes-x", INT32_MAX,
+	            LC_SHARED);
 	assert_int_equal(strlen(prefix), NAME_PREFIX_MAX - 1);
 	assert_true(strlen(prefix) + 10 <= 90);
 }
@@ -64,6 +66,7 @@ static void both_ways(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2 * 6 * 7 * 4 * 4; i++) {
 		enum lc_mode mode = i % 2 ? LC_SHARED : LC_EXCLUSIVE;
+		const struct clients *clients = &clients_all[i / 7 % CLIENTS_COUNT];
 		uint64_t session = halves[i / 2 % 6], taker = halves[(i / 2 + 1) % 6];
 		const char *host = hosts[i / 12 % 7];
 		pid_t pid = pids[i / 84 % 4];
@@ -71,12 +74,12 @@ static void both_ways(void **state)
 		char prefix[NAME_PREFIX_MAX], name[NAME_PREFIX_MAX + 10];
 		struct entry_name out;
 
-		name_format(prefix, session, taker, host, pid, mode);
+		name_format(prefix, clients, session, taker, host, pid, mode);
 		snprintf(name, sizeof(name), "%s%010" PRId64, prefix, number);
 		out = parsed(name);
 		expect(out.of_mount && out.mode == mode && out.session_half == session &&
 		               out.taker_half == taker && strcmp(out.host, host) == 0 &&
-		               out.pid == pid && out.number == number,
+		               out.pid == pid && out.number == number && out.home & clients->bit,
 		       "%s", name);
 	}
 }
@@ -132,9 +135,9 @@ static void foreign_entries(void **state)
 		struct entry_name out = parsed(rows[i].name);
 
 		expect(out.mode == rows[i].mode, "%s: mode", rows[i].name);
-		expect(out.incompatible == rows[i].incompatible, "%s: whether it waits for ours",
-		       rows[i].name);
-		expect(!out.incompatible || strcmp(out.client, "-") != 0, "%s: whose",
+		expect(!(out.home & clients_all[0].bit) == rows[i].incompatible,
+		       "%s: whether it waits for ours", rows[i].name);
+		expect(!rows[i].incompatible || strcmp(out.client, "-") != 0, "%s: whose",
 		       rows[i].name);
 		expect(out.number == rows[i].number, "%s: %lld", rows[i].name,
 		       (long long)out.number);
@@ -509,12 +512,78 @@ static void longest_lock_name(void **state)
 	assert_int_equal(name_check(name, &why), -ENAMETOOLONG);
 }
 
+/* In whose locks an entry is at home: the families' names, in the order of the table. */
+static void expect_home(const char *name, const char *wanted)
+{
+	char home[100] = "";
+
+	for (size_t i = 0; i < CLIENTS_COUNT; i++)
+		if (parsed(name).home & clients_all[i].bit)
+			strcat(strcat(home, *home ? " " : ""), clients_all[i].name);
+	expect(strcmp(home, wanted) == 0, "%s: at home with %s and not %s", name, home, wanted);
+}
+
+static void families(void **state)
+{
+	static const char *const ours[][2] = {
+		{"_c_" UUID "-a.1-lock-0000000001", "_c_" UUID "-a.1-rlock-0000000001"},
+		{"_c_" UUID "-a.1__WRIT__0000000001", "_c_" UUID "-a.1__READ__0000000001"},
+		{"_c_" UUID "-a.1__lock__0000000001", "_c_" UUID "-a.1r__lock__0000000001"},
+		{"_c_" UUID "-a.1__lock__0000000001", "_c_" UUID "-a.1__rlock__0000000001"},
+		{"ex_c_" UUID "-a.1-lock-0000000001", "sh_c_" UUID "-a.1-rlock-0000000001"},
+	};
+	char prefix[NAME_PREFIX_MAX], name[NAME_PREFIX_MAX + 10], all[200] = "";
+
+	(void)state;
+	for (size_t i = 0; i < CLIENTS_COUNT; i++) {
+		const struct clients *clients = &clients_all[i];
+
+		strcat(strcat(all, i ? ", " : ""), clients->name);
+		assert_ptr_equal(clients_find(clients->name), clients);
+		for (int mode = LC_EXCLUSIVE; mode <= LC_SHARED; mode++) {
+			bool both = strcmp(clients->ours[mode].tail, "__lock__") == 0;
+
+			name_format(prefix, clients, SESSION, TAKER, "a", 1, (enum lc_mode)mode);
+			snprintf(name, sizeof(name), "%s0000000001", prefix);
+			assert_string_equal(name, ours[i][mode]);
+			assert_true(parsed(name).of_mount && (int)parsed(name).mode == mode);
+			expect_home(name, both ? "kazoo kazoo-rw" : clients->name);
+		}
+	}
+	assert_string_equal(all, LC_CLIENTS);
+	assert_null(clients_find("Curator"));
+	assert_null(clients_find(""));
+}
+
+static void at_home(void **state)
+{
+	(void)state;
+	expect_home("_c_" UUID "-lock-0000000001", "curator");
+	expect_home("x-123-0000000001", "curator");
+	expect_home("_c_" UUID "-lease-0000000001", "curator");
+	expect_home("_c_" UUID "-__WRIT__0000000001", "curator-rw");
+	expect_home("_c_" UUID "-__READ__0000000001", "curator-rw");
+	expect_home("_c_" UUID "-latch-0000000001", "");
+	expect_home("0123456789abcdeffedcba9876543210__lock__0000000001", "kazoo kazoo-rw");
+	expect_home("0123456789abcdeffedcba9876543210__rlock__0000000001", "kazoo kazoo-rw");
+	expect_home("ex0000000001", "curator ruby");
+	expect_home("sh0000000001", "ruby");
+	expect_home("lock-0000000001", "");
+	/* The text before the pid of a mount's entry means nothing in others' names. */
+	expect_home("worker__lock__0000000001", "kazoo kazoo-rw");
+	assert_int_equal(parsed("worker__lock__0000000001").mode, LC_EXCLUSIVE);
+	expect_home("sh_c_" UUID "-rlock-0000000001", "curator");
+	assert_false(parsed("sh_c_" UUID "-rlock-0000000001").of_mount);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(our_prefix),
 		cmocka_unit_test(both_ways),
 		cmocka_unit_test(foreign_entries),
+		cmocka_unit_test(families),
+		cmocka_unit_test(at_home),
 		cmocka_unit_test(not_quite_ours),
 		cmocka_unit_test(forged_hosts),
 		cmocka_unit_test(not_entries),

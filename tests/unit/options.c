@@ -184,7 +184,7 @@ static void every_option(void **state)
 	(void)state;
 	ACCEPT(&run, "-o",
 	       ("session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1,"
-	        "retry=5m,drain=0s,uid=1000,gid=4294967294,umask=0"),
+	        "clients=kazoo-rw,retry=5m,drain=0s,uid=1000,gid=4294967294,umask=0"),
 	       "-oallow_other,ro,noatime,context=system_u:object_r:x_t:s0", "zk1:2181/team/locks",
 	       "/", "-f");
 	assert_int_equal(run.options.session_timeout_us, 30000000);
@@ -197,6 +197,7 @@ static void every_option(void **state)
 	assert_int_equal(run.options.umask, 0);
 	assert_true(run.options.make_root);
 	assert_string_equal(run.options.host, "web1");
+	assert_string_equal(run.options.clients, "kazoo-rw");
 	assert_string_equal(run.options.source, "zk1:2181/team/locks");
 	assert_string_equal(run.options.servers, "zk1:2181");
 	assert_string_equal(run.options.root, "/team/locks");
@@ -452,6 +453,8 @@ static void bad_usage(void **state)
 		{{"-o", "hosts=x", "zk1", "/"}, "'hosts=x'"},
 		{{"-o", "mkroot=1", "zk1", "/"}, "'mkroot=1'"},
 		{{"-o", "host=", "zk1", "/"}, "host="},
+		{{"-o", "clients=", "zk1", "/"}, "clients=: must be one of curator, curator-rw"},
+		{{"-o", "clients=Kazoo", "zk1", "/"}, "kazoo, kazoo-rw, ruby"},
 		{{"-o", "on_lost=", "zk1", "/"}, "on_lost="},
 		{{"-o", "on_lost=KILL", "zk1", "/"}, "on_lost=KILL"},
 		{{"-o", "on_lost=killed", "zk1", "/"}, "on_lost=killed"},

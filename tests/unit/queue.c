@@ -17,7 +17,7 @@ static struct queue built(const char *const *names, size_t count)
 {
 	struct queue queue;
 
-	assert_int_equal(queue_build(names, count, &queue), 0);
+	assert_int_equal(queue_build(&clients_all[0], names, count, &queue), 0);
 	return queue;
 }
 
@@ -150,6 +150,52 @@ static void who_does_not_wait_for_us(void **state)
 	assert_ptr_equal(queue.incompatible, leader[2]);
 	assert_string_equal(queue.client, "Curator's LeaderLatch");
 	queue_finish(&queue);
+}
+
+/* No order is known to clients of other projects where numbers repeat. */
+static void strangers_in_the_zone(void **state)
+{
+	static const char *const names[] = {"_c_0123456789ab-lock-2147483647", "x-lock-2147483000"};
+	static const char *const ours[] = {
+		"_c_01234567-89ab-cdef-fedc-ba9876543210-a.1-lock-2147483647",
+		"_c_01234567-89ab-cdef-fedc-ba9876543211-a.1-lock-2147483647"};
+	struct queue queue = built(names, LENGTH(names));
+
+	(void)state;
+	assert_ptr_equal(queue.incompatible, names[1]);
+	assert_true(queue.entries[0].incompatible && queue.entries[1].incompatible);
+	assert_non_null(strstr(queue.client, "make the lock anew"));
+	queue_finish(&queue);
+	queue = built(ours, LENGTH(ours));
+	assert_null(queue.incompatible);
+	queue_finish(&queue);
+}
+
+static void other_families(void **state)
+{
+	static const char *const names[] = {
+		"_c_01234567-89ab-cdef-fedc-ba9876543210-a.1__lock__0000000001",
+		"x-lock-0000000002", "0123456789abcdeffedcba9876543210__lock__0000000003"};
+	static const struct {
+		const char *clients, *why;
+		bool incompatible[3];
+	} rows[] = {
+		{"curator", "zklockfs with other clients=", {true, false, true}},
+		{"kazoo", "Curator's or go-zookeeper's mutex", {false, true, false}},
+		{"ruby", "zklockfs with other clients=", {true, true, true}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct queue queue;
+
+		assert_int_equal(queue_build(clients_find(rows[i].clients), names, 3, &queue), 0);
+		assert_string_equal(queue.client, rows[i].why);
+		for (size_t k = 0; k < 3; k++)
+			expect(queue.entries[k].incompatible == rows[i].incompatible[k], "%s: %s",
+			       rows[i].clients, names[k]);
+		queue_finish(&queue);
+	}
 }
 
 static void the_zone(void **state)
@@ -329,6 +375,8 @@ int main(void)
 		cmocka_unit_test(blockers),
 		cmocka_unit_test(other_clients_are_waited_for),
 		cmocka_unit_test(who_does_not_wait_for_us),
+		cmocka_unit_test(strangers_in_the_zone),
+		cmocka_unit_test(other_families),
 		cmocka_unit_test(the_zone),
 		cmocka_unit_test(negative_numbers_come_first),
 		cmocka_unit_test(equal_numbers_have_one_order),

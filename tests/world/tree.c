@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tree.c - znodes by path, children in order of creation.
+ * tree.c - znodes by path, children in order of creation, or of their numbers.
  */
 #include "tree.h"
 
@@ -44,13 +44,38 @@ static struct node *find_parent(const struct tree *tree, const char *path)
 	return node;
 }
 
+static const char *number_of(const struct node *node)
+{
+	size_t len = strlen(node->name);
+
+	return node->name + (len < 10 ? len : len - 10);
+}
+
+/* NULL: it comes last. */
+static struct node *find_next(struct node *parent, const struct node *node)
+{
+	struct node *next = parent->children;
+
+	if (!(node->stat.ephemeral_owner & TREE_BY_NUMBER))
+		return NULL;
+	while (next && strcmp(number_of(next), number_of(node)) <= 0)
+		next = next->next;
+	return next;
+}
+
 static void attach(struct tree *tree, struct node *node, struct node *parent)
 {
+	struct node *next;
+
 	node->parent = parent;
 	node->children = node->prev = node->next = NULL;
 	node->stat.children = 0;
 	node->name = strrchr(node->path, '/') + 1;
-	DL_APPEND(parent->children, node);
+	next = find_next(parent, node);
+	if (next)
+		DL_PREPEND_ELEM(parent->children, next, node);
+	else
+		DL_APPEND(parent->children, node);
 	parent->stat.children++;
 	HASH_ADD_KEYPTR(hh, tree->nodes, node->path, strlen(node->path), node);
 }

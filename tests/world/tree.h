@@ -21,7 +21,12 @@ enum shape {
 	SHAPE_OF_MOUNT = 8,
 	SHAPE_INCOMPATIBLE = 16, /* its client does not wait for a mount's entry */
 	SHAPE_STRAY = 32,        /* its client chose the number, which says nothing of its age */
+	SHAPE_IN_ZONE = 64,      /* numbers repeat there */
 };
+
+/* A bit of a session's id: its nodes stand among their siblings by the last ten digits of their
+ * names, and not by their age. */
+#define TREE_BY_NUMBER (INT64_C(1) << 59)
 
 struct node {
 	const char *path;

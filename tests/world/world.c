@@ -290,11 +290,11 @@ enum ensemble_result world_do(struct world *world, int64_t session, const struct
 	return result;
 }
 
-int64_t world_foreign_session(struct world *world, bool forges)
+int64_t world_foreign_session(struct world *world, int64_t bits)
 {
 	struct session *session = world_session_begin(world, INT64_MAX / 8);
 
-	session->id |= WORLD_FOREIGN | (forges ? WORLD_FORGES : 0);
+	session->id |= WORLD_FOREIGN | bits;
 	return session->id;
 }
 

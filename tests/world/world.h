@@ -164,7 +164,8 @@ enum ensemble_result world_do(struct world *world, int64_t session, const struct
  * WORLD_FORGES: its client chooses the names of its nodes as it likes. */
 #define WORLD_FOREIGN (INT64_C(1) << 61)
 #define WORLD_FORGES (INT64_C(1) << 60)
-int64_t world_foreign_session(struct world *world, bool forges);
+/* `bits`: more of its id. */
+int64_t world_foreign_session(struct world *world, int64_t bits);
 /* A session that lasts, with the id that the next session of a mount would get. */
 int64_t world_twin_session(struct world *world);
 void world_close_session(struct world *world, int64_t id);

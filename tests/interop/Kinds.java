@@ -8,8 +8,10 @@
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
@@ -36,10 +38,32 @@ final class Kinds {
         }
     }
 
+    private static final class Latch implements Actor.Session {
+        private final LeaderLatch latch;
+
+        Latch(CuratorFramework client, String path) {
+            latch = new LeaderLatch(client, path);
+        }
+
+        @Override
+        public void take() throws Exception {
+            latch.start();
+            latch.await();
+        }
+
+        @Override
+        public void drop() throws Exception {
+            latch.close();
+        }
+    }
+
     private static InterProcessLock lock(CuratorFramework client, String kind, String path, boolean shared) {
         switch (kind) {
             case "mutex":
                 return new InterProcessMutex(client, path);
+            case "rw":
+                InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);
+                return shared ? both.readLock() : both.writeLock();
             case "zklockfs":
                 return new InterProcessMutex(client, path,
                                              shared ? ZklockfsDriver.shared() : ZklockfsDriver.exclusive());
@@ -77,8 +101,14 @@ final class Kinds {
             @Override
             public Actor.Session session(String name, boolean shared) {
                 String kind = name.split("-")[0], path = args[1] + "/" + name;
-                return kind.equals("semaphore") ? new Semaphore(client, path)
-                                                : Kinds.session(lock(client, kind, path, shared));
+                switch (kind) {
+                    case "semaphore":
+                        return new Semaphore(client, path);
+                    case "latch":
+                        return new Latch(client, path);
+                    default:
+                        return Kinds.session(lock(client, kind, path, shared));
+                }
             }
         });
     }

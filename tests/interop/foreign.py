@@ -9,7 +9,8 @@ says how the two behave to each other:
     we_wait            the other way round
     is_refused_beside  we get EPROTO while its entry is there, and `holder` says why
     order_is_kept      takers of both kinds, one after the other, hold in that order
-    both_share         shared holders of both kinds hold together, and exclusive ones wait for them
+    we_share_first, they_share_first
+                       shared holders of both kinds hold together, and exclusive ones wait for them
     nobody_meets       all as fast as they can: never two inside that exclude each other
     they_follow_a_kill our process dies: the foreign client holds
     killed_holders     a foreign client dies, and a daemon of ours: the others hold when the session has ended
@@ -18,6 +19,7 @@ says how the two behave to each other:
 import errno
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -44,12 +46,19 @@ def _built(args, **options):
     check(status == 0, f'{args[0]} ended with {status}: {out}{err}')
 
 
-def _java(case, name, sources, *args):
-    classes = case.directory + '/classes'
-    if not os.path.exists(f'{classes}/{name}.class'):
-        _built(['javac', '-d', classes, '-cp', JARS, BENCH + '/workers/Actor.java', *sources])
+def build(case):
+    """All of Java and Go, once for all parts of a case."""
+    _built(['javac', '-d', case.directory + '/classes', '-cp', JARS, *(
+        f'{directory}/{name}.java' for directory, name in (
+            (BENCH + '/workers', 'Actor'), (HERE, 'Recipe'), (HERE, 'Kinds'),
+            (HERE + '/../../examples/clients', 'ZklockfsDriver')))])
+    go_build(case, case.directory + '/gozk', BENCH + '/workers/actor.go', BENCH + '/workers/gozk.go')
+
+
+def _java(case, name, server):
     return start(case, name, ['java', '-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
-                              '-XX:-UsePerfData', '-cp', f'{classes}:{JARS}', name, *args])
+                              '-XX:-UsePerfData', '-cp', f'{case.directory}/classes:{JARS}', name,
+                              f'127.0.0.1:{server.port}', ROOT])
 
 
 def start(case, name, args):
@@ -58,12 +67,12 @@ def start(case, name, args):
     return worker
 
 
-def curator(case, server, kind):
-    return _java(case, 'Curator', [BENCH + '/workers/Curator.java'], kind, f'127.0.0.1:{server.port}', ROOT)
-
-
 def java_recipe(case, server):
-    return _java(case, 'Recipe', [HERE + '/Recipe.java'], f'127.0.0.1:{server.port}', ROOT)
+    return _java(case, 'Recipe', server)
+
+
+def curator_kinds(case, server):
+    return _java(case, 'Kinds', server)
 
 
 def kazoo(case, server, kind):
@@ -72,19 +81,12 @@ def kazoo(case, server, kind):
                                  f'127.0.0.1:{server.port}', ROOT])
 
 
-def curator_kinds(case, server):
-    return _java(case, 'Kinds', [HERE + '/Kinds.java', HERE + '/../../examples/clients/ZklockfsDriver.java'],
-                 f'127.0.0.1:{server.port}', ROOT)
-
-
 def kazoo_kinds(case, server):
     return start(case, 'kinds', ['/usr/bin/python3', HERE + '/kinds.py', f'127.0.0.1:{server.port}', ROOT])
 
 
 def go_zookeeper(case, server):
-    program = case.directory + '/gozk'
-    go_build(case, program, BENCH + '/workers/actor.go', BENCH + '/workers/gozk.go')
-    return start(case, 'gozk', [program, f'127.0.0.1:{server.port}', ROOT])
+    return start(case, 'gozk', [case.directory + '/gozk', f'127.0.0.1:{server.port}', ROOT])
 
 
 # ---- what they do to each other ----
@@ -144,12 +146,18 @@ def is_refused_beside(server, mount, worker, mode, lock='build'):
     queued(server, lock, 0)
 
 
-def long_held(server, lock):
+def long_held(server, mounts, lock):
     """Wait until the first entry says since when it holds. This changes the entry, so the next
     client looks at the queue, and watches again."""
     path = f'/locks/{lock}/{server.entries(lock)[0]}'
+    ours = [mount.session() for mount in mounts]
+
+    def others_watch():
+        sessions = re.split(r'^0x', server.ask('wchc'), flags=re.MULTILINE)[1:]
+        return any(path in map(str.strip, session.splitlines()) and int(session.split(None, 1)[0], 16) not in ours
+                   for session in sessions)
     until(lambda: b'held_since' in server.zk.get(path)[0], 'it says since when it holds')
-    until(lambda: path in map(str.strip, server.ask('wchc').splitlines()), f'{path} is watched')
+    until(others_watch, f'{path} is watched')
 
 
 def order_is_kept(server, mount, worker, lock='build', hurries=True, other=None):
@@ -169,7 +177,7 @@ def order_is_kept(server, mount, worker, lock='build', hurries=True, other=None)
         if taker:
             times.append(int(taker.held().when * 1e9))
             if not hurries and taker is not takers[-1]:
-                long_held(server, lock)
+                long_held(server, [mount, other or mount], lock)
             taker.release()
         else:
             times.append(worker.held(number)[1])
@@ -179,8 +187,8 @@ def order_is_kept(server, mount, worker, lock='build', hurries=True, other=None)
     queued(server, lock, 0)
 
 
-def both_share(server, mount, worker, lock):
-    """Whoever comes first."""
+def we_share_first(server, mount, worker, lock):
+    """A shared holder of theirs comes into ours; an exclusive taker of ours waits for both."""
     ours = mount.take(lock, 'shared').held()
     worker.take(1, lock, 'shared')
     worker.held(1)
@@ -191,7 +199,11 @@ def both_share(server, mount, worker, lock):
     worker.drop(1)
     worker.dropped(1)
     writer.held().release()
+    queued(server, lock, 0)
 
+
+def they_share_first(server, mount, worker, lock):
+    """The same the other way round."""
     worker.take(1, lock, 'shared')
     worker.held(1)
     ours = mount.take(lock, 'shared').held()
@@ -214,27 +226,31 @@ def killed_holders(server, mount, doomed_mount, worker, doomed, lock, slot):
     theirs, ours = lock + '-theirs', lock + '-ours'
     for name in (theirs, ours):
         mount.mkdir(name)
-    doomed.take(slot, theirs)
-    doomed.held(slot)
-    taker = mount.take(theirs)
+    if doomed:
+        doomed.take(slot, theirs)
+        doomed.held(slot)
+        taker = mount.take(theirs)
+        queued(server, theirs, 2)
     doomed_mount.take(ours).held()
     worker.take(slot, ours)
-    for name in (theirs, ours):
-        queued(server, name, 2)
+    queued(server, ours, 2)
 
     def followed(killed):
-        check(taker.held().when * 1e9 >= killed, f'we held beside {doomed.name}')
-        taker.release()
+        if doomed:
+            check(taker.held().when * 1e9 >= killed, f'we held beside {doomed.name}')
+            taker.release()
         check(worker.held(slot)[1] >= killed, f'{worker.name} held beside us')
         worker.drop(slot)
         worker.dropped(slot)
     return followed
 
 
-def they_follow_a_kill(server, mount, worker, lock):
+def they_follow_a_kill(server, mount, worker, lock, hurries=True):
     ours = mount.take(lock).held()
     worker.take(1, lock)
     queued(server, lock, 2)
+    if not hurries:
+        long_held(server, [mount], lock)
     killed = time.monotonic_ns()
     ours.kill()
     check(worker.held(1)[1] >= killed, f'{worker.name} held beside us')
@@ -273,11 +289,9 @@ def _hammer_theirs(worker, lock, enough, shared, holds):
             return
 
 
-def nobody_meets(mounts, workers, seconds=3, lock='hot', shared=False, least=20):
-    """All take the lock all the time, in both modes if `shared`, for so long and until ours and theirs
-    have held so often: two threads of ours, two slots of each of theirs."""
-    if lock not in mounts[0].locks():
-        mounts[0].mkdir(lock)
+def nobody_meets(mounts, workers, lock, seconds, shared, least=20):
+    """All take the lock all the time, for so long and until ours and theirs have held so often: two
+    threads of ours, two slots of each of theirs. `workers`: each with whether it has a shared mode."""
     deadline = time.monotonic() + seconds
     ours, theirs, failed = [], [], []
 
@@ -292,8 +306,8 @@ def nobody_meets(mounts, workers, seconds=3, lock='hot', shared=False, least=20)
             failed.append(err)
     threads = [threading.Thread(target=guarded, args=(_hammer, mount, lock, enough, shared, ours))
                for mount in mounts for _ in range(2 if len(mounts) == 1 else 1)]
-    threads += [threading.Thread(target=guarded, args=(_hammer_theirs, worker, lock, enough, shared, theirs))
-                for worker in workers]
+    threads += [threading.Thread(target=guarded, args=(_hammer_theirs, worker, lock, enough, shares, theirs))
+                for worker, shares in workers]
     for thread in threads:
         thread.daemon = True
         thread.start()

@@ -16,9 +16,27 @@ sys.dont_write_bytecode = True
 
 import kazoo_locks
 import zklockfs_kazoo
+from kazoo.recipe.lock import Lock, ReadLock, WriteLock
+
+
+class Reader(zklockfs_kazoo.Shared, ReadLock):
+    """As from 2.9.0 on: it does not wait for later writers (kazoo issue 649)."""
+    _NODE_NAME, _EXCLUDE_NAMES = ReadLock._NODE_NAME, ReadLock._EXCLUDE_NAMES
+
+
+class CuratorWriter(Lock):
+    _NODE_NAME, _EXCLUDE_NAMES = '__WRIT__', ['__WRIT__', '__READ__']
+
+
+class CuratorReader(zklockfs_kazoo.Shared):
+    _NODE_NAME, _EXCLUDE_NAMES = '__READ__', ['__WRIT__']
+
 
 KINDS = {
     'zklockfs': (zklockfs_kazoo.Exclusive, zklockfs_kazoo.Shared),
+    'lock': (Lock, None),
+    'rw': (WriteLock, Reader),
+    'curatorrw': (CuratorWriter, CuratorReader),
 }
 
 

@@ -882,7 +882,7 @@ class Case:
             if stat and not stat.ephemeral_owner:
                 self._no_entries(server, f'{path}/{name}')
             elif stat:
-                check(not re.match(r'_c_.*\.\d+-r?lock-\d{10}$', name), f'left behind: {path}/{name}')
+                check(not re.search(r'_c_.*\.\d+[a-z_-]+\d{10}$', name, re.IGNORECASE), f'left behind: {path}/{name}')
 
     def story(self):
         for taker in self.takers:

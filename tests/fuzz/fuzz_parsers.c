@@ -7,6 +7,7 @@
  */
 #include "tree/door.h"
 #include "host/duration.h"
+#include "host/row.h"
 #include "pure/queue.h"
 #include "pure/record.h"
 
@@ -367,11 +368,31 @@ static void fuzz_door(const uint8_t *data, size_t size)
 	free(name);
 }
 
+/* A word of a line in the log, in `locks` and in `history`: it stays one word, and ends no line. */
+static void fuzz_row(const uint8_t *data, size_t size)
+{
+	char *text = exact(data, size), *word = malloc(ROW_WORD_MAX(size) + 1);
+	struct row row = {.text = word, .room = ROW_WORD_MAX(size) + 1};
+
+	MUST(word);
+	row_word(&row, text);
+	MUST(!row.short_of_room && row.len > 0 && row.len <= ROW_WORD_MAX(size) + 1);
+	MUST((row.len == 1 && word[0] == '-') == (*text == '\0'));
+	for (size_t i = 0; i < row.len; i++) {
+		MUST((unsigned char)word[i] > ' ' && word[i] != 0x7f);
+		MUST(memchr("\xe2\x80\xa8", word[i], 1) == NULL || i + 2 >= row.len ||
+		     memcmp(word + i, "\xe2\x80\xa8", 3) != 0);
+	}
+	free(word);
+	free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const readers[])(const uint8_t *data, size_t size) = {
-		fuzz_name,      fuzz_host,     fuzz_queue, fuzz_record_entry,   fuzz_record_lock,
-		fuzz_lock_name, fuzz_duration, fuzz_door,  fuzz_record_rewrite, fuzz_record_evicted,
+		fuzz_name,           fuzz_host,           fuzz_queue,    fuzz_record_entry,
+		fuzz_record_lock,    fuzz_lock_name,      fuzz_duration, fuzz_door,
+		fuzz_record_rewrite, fuzz_record_evicted, fuzz_row,
 	};
 
 	if (size > 0)

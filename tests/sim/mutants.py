@@ -818,7 +818,7 @@ mutant(31, 'confirmed_by_its_name', 'change.c',
 mutant(31, 'not_there_when_it_was_read', 'entry.c',
        '\t\tentry_events(entry)->gone(entry);   /* though another node may have its name by now */\n',
        '\t\tlock_want_list(entry->lock);\n',
-       OWN)
+       unit('tests/layer/entry_data.c'))
 mutant(31, 'another_of_its_number', 'order.c',
        '\t\tcheck_own(&order->items[i], &entry->name);\n',
        '',

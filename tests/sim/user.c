@@ -765,6 +765,8 @@ void users_claim(struct mount *mount, bool died)
 
 	if (died)
 		forget_unrecorded(mount);
+	for (int i = 0; i < sim->plan.locks; i++) /* a grant that was not told did not happen */
+		sim->locks[i].handed_us[mount->host.index] = 0;
 	DL_FOREACH_SAFE(sim->takers, taker, t)
 		if (taker->mount == mount && !sim->violation[0]) {
 			sim->inside_call = true;

@@ -202,9 +202,7 @@ static void tell_queue(struct queue *queue)
 	if (told > TOLD_MAX)
 		printf("and by %zu more\n", told - TOLD_MAX);
 	if (waiting)
-		printf("%zu %s for it already\n"
-		       "  --ahead of up to %zu would fail, too\n",
-		       waiting, waiting == 1 ? "waits" : "wait", waiting);
+		printf("%zu %s for it already\n", waiting, waiting == 1 ? "waits" : "wait");
 	if (queue->slots > 1)
 		printf("it has %zu slots, %zu %s held\n", queue->slots, told,
 		       told == 1 ? "is" : "are");

@@ -116,7 +116,7 @@ def why(a, b):
     waiter = b.take('svca')
     queued(a, 'svca', 2)
     says(['svca'], 75, f'held by process {holder.pid} (python3) on b for ')
-    says(['svca'], 75, '1 waits for it already\n  --ahead of up to 1 would fail, too\n')
+    says(['svca'], 75, '1 waits for it already\n')
     says(['-s', 'svca'], 75, f'held by process {holder.pid}')
     holder.release()
     waiter.held().release()

@@ -162,8 +162,7 @@ static void judge_visitor(struct visitor *visitor, int number)
 	    (result == -ETIMEDOUT && visitor->wait_us > 0 && visitor->wait_us < LC_FOREVER) ||
 	    (result == -EDEADLK && visitor->replaces))
 		return;
-	/* A try that does not learn of the holder here asks, and meets an entry of a client that does
-	 * not wait for us. */
+	/* A try that does not learn of the holder here asks, and meets one that is incompatible. */
 	if (result == -EPROTO && expected == -EAGAIN)
 		return;
 	bench_violation(bench, "taker %d is told %s instead of %s", number,

@@ -258,7 +258,7 @@ mutant(6, 'lost_entry_deleted_at_once', 'taker.c',
 mutant(6, 'forfeited_entry_deleted_at_once', 'taker.c',
        '\tif (taker->loss != LOSS_FORFEITED)\n',
        '',
-       sim('refusals', 11720))
+       sim('leases', 270))
 mutant(6, 'forfeited_entry_deleted_in_time', 'taker.c',
        'taker->state != TAKER_LOST || taker->loss != LOSS_GUARDED)',
        'taker->state != TAKER_LOST || taker->loss == LOSS_GIVEN_UP)',

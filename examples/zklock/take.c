@@ -9,6 +9,7 @@
 #include "take.h"
 
 #include "clean.h"
+#include "entry.h"
 #include "health.h"
 #include "span.h"
 #include "tell.h"
@@ -107,37 +108,27 @@ static int failure_status(const struct take *take, int error)
 	}
 }
 
-/* The value of a field of a line of `holder`; "-" without one. */
-static void find_field(const char *line, const char *name, char *value, size_t size)
-{
-	const char *at = strstr(line, name);
-	size_t n = at ? strcspn(at + strlen(name), " \n") : 0;
-
-	strcpy(value, "-");
-	if (at && n < size) {
-		memcpy(value, at + strlen(name), n);
-		value[n] = '\0';
-	}
-}
-
-/* Prints the holder for the user; nothing if there is none. */
+/* Prints the first holder for the user; nothing if there is none. */
 static void tell_holder(const struct take *take, const struct lock *lock)
 {
-	char *text = mount_read(take->mount, lock->name, "holder"), shown[CLEAN_MAX];
-	char host[64], pid[32], since[40], age[SPAN_MAX];
-	const char *reason;
+	char who[ENTRY_WHO_MAX], age[SPAN_MAX], reason[CLEAN_MAX];
+	struct entry *entries = NULL, *entry;
+	size_t count = 0;
 
-	if (text && *text) {
-		text[strcspn(text, "\n")] = '\0';
-		find_field(text, " host=", host, sizeof(host));
-		find_field(text, " pid=", pid, sizeof(pid));
-		find_field(text, " held_since=", since, sizeof(since));
-		reason = strstr(text, " reason=");
-		warnx("  held by process %s on %s for %s: %s", pid, host,
-		      span_since(since) < 0 ? "a moment" : span_format(age, span_since(since)),
-		      clean(shown, sizeof(shown), reason ? reason + 8 : "-"));
+	if (!entries_list(take->mount, lock->name, &entries, &count))
+		return;
+	for (entry = entries; entry < entries + count && !entry->held; entry++)
+		continue;
+	if (entry < entries + count) {
+		int64_t ms;
+
+		entry_read(take->mount, lock->name, entry);
+		ms = entry_age(entry, NULL);
+		warnx("  held by %s for %s: %s", entry_who(entry, who),
+		      ms < 0 ? "a moment" : span_format(age, ms),
+		      clean(reason, sizeof(reason), entry->reason));
 	}
-	free(text);
+	entries_free(entries, count);
 }
 
 /* Nobody can get the lock at the moment. */

@@ -167,7 +167,7 @@ def not_to_be_had(gate, a, b):
     holder = b.take('svcb').held()
     holder.do('write', b'maintenance')
     until(lambda: 'maintenance' in a.read('svcb', 'holder'), 'its reason')
-    told = f'held by process {holder.pid} on b'
+    told = f'held by process {holder.pid} (python3) on b'
     check_run(a, ['-n', *NAMES, '--', 'false'], 75, '-n', 'svcb: not free')
     check_run(a, ['-w', '0', 'svcb', '--', 'false'], 75, '-w 0', told)
     check_run(a, ['-E', '9', '-n', 'svcb', '--', 'false'], 9, '-E', ': maintenance')

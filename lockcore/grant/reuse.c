@@ -65,9 +65,9 @@ static bool may_be_spare(const struct lc_taker *taker)
 	const struct entry *entry = &taker->entry;
 	struct lc *lc = entry->lock->lc;
 
-	return lc->config.reuse && taker->entry.repeated && taker->told_taken &&
-	       taker_holds_entry(taker) && entry->place.first && !entry->gone &&
-	       entry->pending == 0 && is_plain(taker) && is_alone(taker) && session_may_grant(lc) &&
+	return taker->entry.repeated && taker->told_taken && taker_holds_entry(taker) &&
+	       entry->place.first && !entry->gone && entry->pending == 0 && is_plain(taker) &&
+	       is_alone(taker) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
 }
 
@@ -83,6 +83,8 @@ bool reuse_leave(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
 
+	if (!lock->lc->config.reuse)
+		return false;
 	if (taker->state == TAKER_HELD) {
 		lock->repeat.left_us = lc_now(lock->lc);
 		lock->repeat.pid = is_plain(taker) ? taker->entry.data.pid : 0;
@@ -144,8 +146,11 @@ void reuse_end(struct lock *lock)
 void reuse_end_at(struct lc *lc, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	struct lock *lock = lock_find(lc, path, strlen(path));
+	struct lock *lock;
 
+	if (!lc->config.reuse)
+		return;
+	lock = lock_find(lc, path, strlen(path));
 	if (lock)
 		reuse_end(lock);
 	lock = lock_find(lc, path, (size_t)(slash - path));

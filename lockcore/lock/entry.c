@@ -201,7 +201,8 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return; /* the session's end follows */
 	if (answer->result == ENSEMBLE_OK) {
-		note_time(entry);
+		if (entry->lock->lc->config.reuse)
+			note_time(entry);
 		session_wrote(entry->lock->lc, entry->sent_us);
 		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {

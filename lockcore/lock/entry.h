@@ -49,8 +49,8 @@ struct entry_events {
 struct entries {
 	const struct entry_events *events;
 	struct table by_id;
-	unsigned there;          /* are not ABSENT */
-	int64_t create_us;       /* how long a create takes, the mean of some; 0: not known */
+	unsigned there;    /* are not ABSENT */
+	int64_t create_us; /* with reuse: how long a create takes, the mean of some; 0: not known */
 	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
 	unsigned looks;          /* reads for a mark under way */
 	unsigned awaited;        /* so many of them show all marks from before the connection */

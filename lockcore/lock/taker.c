@@ -206,7 +206,7 @@ void taker_resume(struct lc_taker *taker, bool due)
 
 /* ---- from state to state ---- */
 
-void taker_grant(struct lc_taker *taker, bool first)
+static void grant(struct lc_taker *taker, bool first)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
@@ -216,9 +216,15 @@ void taker_grant(struct lc_taker *taker, bool first)
 	taker->entry.place.first = first;
 	taker->entry.data.told_since = false;
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
-	taker->entry.lock->repeat.granted_us = lc_lately(lc);
-	timer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);
+	timer_set(&lc->timers, &taker->recheck,
+	          taker->entry.lock->repeat.granted_us + LONG_HOLD_US);
 	set_due(taker, true);
+}
+
+void taker_grant(struct lc_taker *taker, bool first)
+{
+	taker->entry.lock->repeat.granted_us = lc_lately(taker->entry.lock->lc);
+	grant(taker, first);
 }
 
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
@@ -235,17 +241,12 @@ void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
 /* Whatever the last hold was: nothing of it is left for this one. */
 void taker_reuse(struct lc_taker *taker)
 {
-	struct lock *lock = taker->entry.lock;
-	int64_t first_us = lock->repeat.granted_us;
-
 	assert(taker->spare && taker->state == TAKER_LEFT && taker->entry.pending == 0);
 	assert(!taker->replaces && !taker->replaced_by && !taker->changed_prev && !taker->due_prev);
 	assert(!taker->entry.data.reason && taker->error == 0 && !taker->told_token);
 	taker->spare = false;
 	taker->told_taken = false;
-	taker_grant(taker, true);
-	lock->repeat.granted_us = first_us;
-	timer_set(&lock->lc->timers, &taker->recheck, first_us + LONG_HOLD_US);
+	grant(taker, true);
 }
 
 void taker_drop_spare(struct lc_taker *taker)

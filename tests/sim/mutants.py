@@ -1197,7 +1197,7 @@ mutant(23, 'not_queued_again_after_a_session', 'listing.c',
 # ---- 24, 25: watches of holders, strangers ----
 
 mutant(24, 'holder_does_not_watch_itself', 'taker.c',
-       '\ttimer_set(&lc->timers, &taker->recheck, lc_lately(lc) + LONG_HOLD_US);\n',
+       '\ttimer_set(&lc->timers, &taker->recheck,\n\t          taker->entry.lock->repeat.granted_us + LONG_HOLD_US);\n',
        '',
        sim('operators', 290))
 mutant(25, 'other_families_do_not_count', 'queue.c',
@@ -1658,8 +1658,8 @@ mutant(43, 'spare_with_a_reason', 'reuse.c',
        '!data->told_since',
        REUSE)
 mutant(43, 'spare_without_a_repeat', 'reuse.c',
-       'return lc->config.reuse && taker->entry.repeated &&',
-       'return lc->config.reuse &&',
+       'return taker->entry.repeated && taker->told_taken &&',
+       'return taker->told_taken &&',
        REUSE)
 mutant(43, 'spare_though_not_told', 'reuse.c',
        'taker->told_taken &&',
@@ -1706,8 +1706,8 @@ mutant(43, 'reused_told_already', 'taker.c',
        '\ttaker->spare = false;',
        REUSE)
 mutant(43, 'watched_later_and_later', 'taker.c',
-       'first_us + LONG_HOLD_US',
-       'lc_now(lock->lc) + LONG_HOLD_US',
+       'taker->entry.lock->repeat.granted_us + LONG_HOLD_US',
+       'lc_now(lc) + LONG_HOLD_US',
        REUSE)
 mutant(43, 'questions_find_it_spare', 'call.c',
        '\treuse_end_at(lc, path);\n',

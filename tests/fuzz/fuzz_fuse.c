@@ -8,6 +8,8 @@
  */
 #define FUSE_USE_VERSION 314
 
+#include "fuzz.h"
+
 #include "files/file.h"
 #include "files/lists.h"
 #include "files/ops.h"
@@ -31,17 +33,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert(), it is checked in any build. */
-#define MUST(condition)                                                                   \
-	do {                                                                              \
-		if (!(condition)) {                                                       \
-			fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
-			abort();                                                          \
-		}                                                                         \
-	} while (0)
-
 #define NODES_MAX 64
 #define FILES_MAX 32
 #define ASKED_MAX 256
@@ -49,17 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- the input ---- */
-
-static const uint8_t *input;
-static size_t input_left;
-
-static unsigned next_byte(void)
-{
-	if (input_left == 0)
-		return 0;
-	input_left--;
-	return *input++;
-}
 
 static uint64_t next_number(void)
 {

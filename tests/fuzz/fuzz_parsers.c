@@ -5,6 +5,8 @@
  * input. A sanitizer sees reads and writes beyond an end; the properties
  * asserted here hold for any input.
  */
+#include "fuzz.h"
+
 #include "tree/door.h"
 #include "host/duration.h"
 #include "host/row.h"
@@ -16,17 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert(), it is checked in any build. */
-#define MUST(condition)                                                                   \
-	do {                                                                              \
-		if (!(condition)) {                                                       \
-			fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
-			abort();                                                          \
-		}                                                                         \
-	} while (0)
 
 /* The characters of a host in an entry: none that begins a field or a line. */
 #define HOST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

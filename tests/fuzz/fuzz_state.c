@@ -5,6 +5,8 @@
  * that answers some requests OK and others with errors. The engine must never crash, and the
  * records that it writes must pass the check.
  */
+#include "fuzz.h"
+
 #include "forged.h"
 #include "notes.h"
 #include "pure/name.h"
@@ -16,14 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                               \
-	do {                                                          \
-		if (!(condition)) {                                   \
-			fprintf(stderr, "%s is false\n", #condition); \
-			abort();                                      \
-		}                                                     \
-	} while (0)
-
 #define HALF UINT64_C(0x0123456789abcdef)
 #define SESSION 77
 #define SECOND INT64_C(1000000)
@@ -31,17 +25,6 @@
 #define REQUESTS_MAX 4096
 
 /* ---- the input ---- */
-
-static const uint8_t *input;
-static size_t input_left;
-
-static unsigned next_byte(void)
-{
-	if (input_left == 0)
-		return 0;
-	input_left--;
-	return *input++;
-}
 
 static unsigned below(unsigned n)
 {

@@ -3,6 +3,8 @@
  * A store that a daemon has left is not trusted: some of its bytes are wrong, and the sums of its
  * batches are right again. It is refused, or all its contents can be read and it goes on.
  */
+#include "fuzz.h"
+
 #include "store/journal.h"
 
 #include <stdio.h>
@@ -11,32 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert(), it is checked in any build. */
-#define MUST(condition)                                                                   \
-	do {                                                                              \
-		if (!(condition)) {                                                       \
-			fprintf(stderr, "line %d: not true: %s\n", __LINE__, #condition); \
-			abort();                                                          \
-		}                                                                         \
-	} while (0)
-
 #define HEAD_BYTES 4096
 #define LOG_BYTES (64 * 1024)
 #define BATCHES_MAX 16
 #define KINDS 4
-
-static const uint8_t *input;
-static size_t input_left;
-
-static uint8_t next_byte(void)
-{
-	if (input_left == 0)
-		return 0;
-	input_left--;
-	return *input++;
-}
 
 /* ---- a store that was left ---- */
 

@@ -334,8 +334,9 @@ void judge_given(struct taker *taker, int64_t token)
 	if (token && token != taker->token)
 		sim_violation(taker->sim, "c: taker %d has token %" PRIx64 ", it is told %" PRIx64,
 		              taker->pid, (uint64_t)taker->token, (uint64_t)token);
-	if (taker->told_token || taker->mode != LC_EXCLUSIVE || taker->most_slots != 1 ||
-	    token == 0)
+	/* Somebody may have deleted its entry before it was granted: see judge_granted(). */
+	if (taker->told_token || taker->evicted_us >= 0 || taker->mode != LC_EXCLUSIVE ||
+	    taker->most_slots != 1 || token == 0)
 		return;
 	if (token <= lock->given_token)
 		sim_violation(taker->sim, "c: taker %d is given token %" PRIx64 " after %" PRIx64,

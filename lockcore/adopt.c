@@ -8,8 +8,8 @@
  * goes on with its deletes. Until that write is answered it grants nothing; holders hold until the
  * recorded deadline.
  *
- * A grant that the face was not told of is not recorded: it did not happen. The new engine tells
- * the face all other results that are due.
+ * A grant that the frontend was not told of is not recorded: it did not happen. The new engine
+ * tells the frontend all other results that are due.
  *
  * There is one engine in a session at a time: the one that was recorded may go on if the other one
  * did not start, but then the other one must never have connected.
@@ -134,7 +134,7 @@ int adopt_rest(struct lc *lc, struct book *book, struct carry *carry)
 	return verdict(carry);
 }
 
-/* ---- the face takes its takers over ---- */
+/* ---- the frontend takes its takers over ---- */
 
 uint64_t lc_taker_id(const struct lc_taker *taker)
 {

@@ -2,14 +2,14 @@
  *
  * core.c - the engine as one object: it wires the layers, and gives one turn its order.
  *
- *   lc_process():  callbacks to the face that are due, of so many takers in one turn: a taker that
- *                    got the lock by a hand-off does not wait for the network
+ *   lc_process():  callbacks to the frontend that are due, of so many takers in one turn: a
+ *                    taker that got the lock by a hand-off does not wait for the network
  *                  -> answers and events of the port -> callbacks
  *                  -> due timers -> creates, deletes, listings of this turn -> callbacks
  *                  -> questions, behind all that is for the locks
  *   lc_send():     all requests since the last time leave
  *
- * No callback to the face comes from inside the call that caused it. So a callback never finds
+ * No callback to the frontend comes from inside the call that caused it. So a callback never finds
  * half-changed state.
  */
 #include "adopt.h"

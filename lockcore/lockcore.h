@@ -354,7 +354,7 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len);
 /* The present reason; "" for none. */
 const char *lc_reason(const struct lc_taker *taker);
 
-/* After lc_adopt(), before the first lc_process(): the face takes its takers over. Callbacks
+/* After lc_adopt(), before the first lc_process(): the frontend takes its takers over. Callbacks
  * (taken, lost) that the saved engine has made are not repeated; those that were due are made.
  * lc_watch_waiters() and lc_call are not saved. NULL: there is none of that id, or it has left, or
  * it was claimed already. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * take.c - what the face asks of takers: take, leave, use.
+ * take.c - what the frontend asks of takers: take, leave, use.
  */
 #include "take.h"
 
@@ -233,7 +233,7 @@ bool lc_replace(struct lc_taker *taker, struct lc_taker *old)
 void lc_leave(struct lc_taker *taker)
 {
 	taker_part(taker);
-	/* Neither granted nor refused, as far as the face knows. */
+	/* Neither granted nor refused, as far as the frontend knows. */
 	if (taker->state == TAKER_WAITING || (taker->due_prev && taker->state != TAKER_LOST))
 		taker->entry.lock->lc->counters.abandoned++;
 	lc_watch_waiters(taker, NULL);

@@ -28,39 +28,39 @@ static const char *plural(unsigned long count)
 }
 
 /* Locks that were lost, and those whose holders on_lost has stopped before. */
-static unsigned long count_losses(const struct face *face, const struct lc_status *status)
+static unsigned long count_losses(const struct frontend *front, const struct lc_status *status)
 {
-	return status->counters.losses + face->holds->stories.stopped;
+	return status->counters.losses + front->holds->stories.stopped;
 }
 
 /* ---- the log ---- */
 
-static int64_t away_ms(const struct contact *contact, const struct face *face)
+static int64_t away_ms(const struct contact *contact, const struct frontend *front)
 {
-	return contact->away_us < 0 ? 0 : (face->clock_us() - contact->away_us) / 1000;
+	return contact->away_us < 0 ? 0 : (front->clock_us() - contact->away_us) / 1000;
 }
 
-static void say_back(const struct contact *contact, const struct face *face)
+static void say_back(const struct contact *contact, const struct frontend *front)
 {
-	int64_t ms = away_ms(contact, face);
+	int64_t ms = away_ms(contact, front);
 
 	if (ms >= SHORT_MS)
 		log_line(LC_NOTICE, "contact is back after %" PRId64 ".%d s", ms / 1000,
 		         (int)(ms % 1000 / 100));
 }
 
-static void say_contact(struct contact *contact, const struct face *face,
+static void say_contact(struct contact *contact, const struct frontend *front,
                         const struct options *options, const struct lc_status *status)
 {
-	unsigned long losses = count_losses(face, status), lost = losses - contact->losses;
+	unsigned long losses = count_losses(front, status), lost = losses - contact->losses;
 
 	if (contact->sessions == 0)
 		log_line(LC_NOTICE,
 		         "serves %s%s as %s: server %s, session 0x%" PRIx64 " of %" PRId64 " ms",
-		         options->servers, options->root, lc_host(face->lc), status->server,
+		         options->servers, options->root, lc_host(front->lc), status->server,
 		         (uint64_t)status->session, status->session_timeout_us / 1000);
 	else
-		say_back(contact, face);
+		say_back(contact, front);
 	if (contact->sessions != 0 && contact->sessions != status->sessions)
 		log_line(LC_NOTICE, "a new session: %lu lock%s %s lost, %u waiter%s queue%s again",
 		         lost, plural(lost), lost == 1 ? "was" : "were", status->waiters,
@@ -69,35 +69,35 @@ static void say_contact(struct contact *contact, const struct face *face,
 	contact->losses = losses;
 }
 
-static void say_over(struct contact *contact, const struct face *face,
+static void say_over(struct contact *contact, const struct frontend *front,
                      const struct lc_status *status)
 {
-	int64_t ms = (face->clock_us() - status->away_us) / 1000;
+	int64_t ms = (front->clock_us() - status->away_us) / 1000;
 
 	contact->told_over = true;
 	log_line(LC_WARNING,
 	         "no contact for %" PRId64 ".%d s: the lease is over, and no lock is granted until "
 	         "contact is back%s%s",
-	         ms / 1000, (int)(ms % 1000 / 100), face->facts.servers->tried ? ": " : "",
-	         face->facts.servers->tried ? face->facts.servers->tried : "");
+	         ms / 1000, (int)(ms % 1000 / 100), front->facts.servers->tried ? ": " : "",
+	         front->facts.servers->tried ? front->facts.servers->tried : "");
 }
 
-static void follow(struct contact *contact, const struct face *face, const struct options *options,
-                   const struct lc_status *status)
+static void follow(struct contact *contact, const struct frontend *front,
+                   const struct options *options, const struct lc_status *status)
 {
-	int64_t was_away = away_ms(contact, face);
+	int64_t was_away = away_ms(contact, front);
 	bool is = status->state == LC_READY;
 
 	if (!is && status->lease_left_us == 0 && status->away_us >= 0 && !contact->told_over &&
 	    status->state != LC_UNUSABLE)
-		say_over(contact, face, status);
+		say_over(contact, front, status);
 	if (is == contact->is) {
 		contact->away_us = is ? -1 : status->away_us;
 		return;
 	}
 	contact->is = is;
 	if (is) {
-		say_contact(contact, face, options, status);
+		say_contact(contact, front, options, status);
 		contact->told_over = false;
 	}
 	if (is && (contact->since_ms == 0 || was_away >= SHORT_MS))
@@ -112,12 +112,12 @@ struct contact_line {
 };
 
 static int write_contact(struct contact_line *line, const struct contact *contact,
-                         const struct face *face, const struct lc_status *status)
+                         const struct frontend *front, const struct lc_status *status)
 {
 	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	char since[VIEW_TIME_MAX];
 
-	if (guardian_fd(face->guardian) < 0 && face->guardian)
+	if (guardian_fd(front->guardian) < 0 && front->guardian)
 		return snprintf(line->text, sizeof(line->text),
 		                "NO LOCK IS GRANTED: the guardian was killed; restart the mount");
 	if (status->state == LC_UNUSABLE)
@@ -126,19 +126,19 @@ static int write_contact(struct contact_line *line, const struct contact *contac
 		return snprintf(line->text, sizeof(line->text), "In contact with %s since %s",
 		                status->server, view_time(since, contact->since_ms));
 	return snprintf(line->text, sizeof(line->text), "NO CONTACT since %s, %s",
-	                view_time(since, now_ms - (face->clock_us() - status->away_us) / 1000),
+	                view_time(since, now_ms - (front->clock_us() - status->away_us) / 1000),
 	                status->elsewhere ? "the servers are of another ensemble: see the log"
 	                : status->lease_left_us > 0 ? "locks are kept while the lease lasts"
 	                                            : "and the lease is over");
 }
 
 static void write_line(struct contact_line *line, const struct contact *contact,
-                       const struct face *face, const struct lc_status *status)
+                       const struct frontend *front, const struct lc_status *status)
 {
-	int len = face->draining ? snprintf(line->text, sizeof(line->text),
-	                                    "Shutting down, waiting for holders")
-	                         : write_contact(line, contact, face, status);
-	unsigned long losses = count_losses(face, status);
+	int len = front->draining ? snprintf(line->text, sizeof(line->text),
+	                                     "Shutting down, waiting for holders")
+	                          : write_contact(line, contact, front, status);
+	unsigned long losses = count_losses(front, status);
 
 	snprintf(line->text + len, sizeof(line->text) - (size_t)len,
 	         "; %u holder%s, %u waiter%s; %lu loss%s since the start", status->holders,
@@ -146,55 +146,55 @@ static void write_line(struct contact_line *line, const struct contact *contact,
 	         losses == 1 ? "" : "es");
 }
 
-static void tell_systemd(struct contact *contact, const struct face *face,
+static void tell_systemd(struct contact *contact, const struct frontend *front,
                          const struct lc_status *status)
 {
 	struct contact_line line;
 
-	write_line(&line, contact, face, status);
+	write_line(&line, contact, front, status);
 	if (strcmp(line.text, contact->told) == 0)
 		return;
 	strcpy(contact->told, line.text);
 	ready_status(line.text);
 }
 
-void contact_tend(struct contact *contact, struct face *face, const struct options *options)
+void contact_tend(struct contact *contact, struct frontend *front, const struct options *options)
 {
-	bool tells = ready_tells() && face->clock_us() - contact->looked_us >= TELL_US;
+	bool tells = ready_tells() && front->clock_us() - contact->looked_us >= TELL_US;
 	struct lc_status status;
 
-	if (!tells && contact->is && lc_ready(face->lc))
+	if (!tells && contact->is && lc_ready(front->lc))
 		return;
-	lc_status(face->lc, &status);
-	follow(contact, face, options, &status);
+	lc_status(front->lc, &status);
+	follow(contact, front, options, &status);
 	if (!tells)
 		return;
-	contact->looked_us = face->clock_us();
-	tell_systemd(contact, face, &status);
+	contact->looked_us = front->clock_us();
+	tell_systemd(contact, front, &status);
 }
 
 /* ---- the end ---- */
 
 /* Locks that were lost, and whose files are still open. */
-static void say_lost(const struct face *face, const struct lc_status *status)
+static void say_lost(const struct frontend *front, const struct lc_status *status)
 {
 	const struct hold *first = NULL;
-	unsigned lost = holds_lost(face, &first);
+	unsigned lost = holds_lost(front, &first);
 
 	if (lost > 0)
 		story_left_open(&first->story, lost, status->losing > 0);
 }
 
-void contact_leaves(struct face *face)
+void contact_leaves(struct frontend *front)
 {
 	struct lc_status status;
 
-	lc_status(face->lc, &status);
+	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,
 	         "shutting down: no new requests; waiting for %u holder%s, %u waiter%s refused",
 	         status.holders, status.holders == 1 ? "" : "s", status.waiters,
 	         status.waiters == 1 ? " is" : "s are");
-	say_lost(face, &status);
+	say_lost(front, &status);
 }
 
 void contact_carry(struct carry *carry, struct contact *contact)

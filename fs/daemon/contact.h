@@ -6,7 +6,7 @@
 #ifndef FS_CONTACT_H
 #define FS_CONTACT_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "setup/options.h"
 
 struct contact {
@@ -20,9 +20,9 @@ struct contact {
 };
 
 /* In every turn once the mount serves. */
-void contact_tend(struct contact *contact, struct face *face, const struct options *options);
+void contact_tend(struct contact *contact, struct frontend *front, const struct options *options);
 /* The mount leaves: what for it waits. */
-void contact_leaves(struct face *face);
+void contact_leaves(struct frontend *front);
 /* Numbers of the log's last words. */
 void contact_carry(struct carry *carry, struct contact *contact);
 

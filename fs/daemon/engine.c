@@ -57,7 +57,7 @@ static bool look_for_pause(void *ctx)
 {
 	const struct loop *loop = ctx;
 
-	return pauses_look(&loop->face->pauses);
+	return pauses_look(&loop->front->pauses);
 }
 
 static void tell_evicted(void *ctx, void *taker_ctx, const char *by)
@@ -70,8 +70,8 @@ static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
 
-	store_set_deadline(loop->face->stored.store, deadline_us);
-	guardian_deadline(loop->face->guardian, deadline_us);
+	store_set_deadline(loop->front->stored.store, deadline_us);
+	guardian_deadline(loop->front->guardian, deadline_us);
 }
 
 int engine_port(const struct options *options, const char *addresses,
@@ -97,8 +97,8 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.reuse = options->reuse,
-		.uid = loop->face->uid,
-		.without = loop->face->without,
+		.uid = loop->front->uid,
+		.without = loop->front->without,
 		.reserved = fixed_reserved,
 		.clock_us = clock_us,
 		.wall_ms = wall_ms,
@@ -108,7 +108,7 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.evicted = tell_evicted,
 		.deadline = set_deadline,
 		.ctx = loop,
-		.book = &loop->face->stored,
+		.book = &loop->front->stored,
 	};
 }
 
@@ -118,14 +118,14 @@ int engine_begin(const struct options *options, struct loop *loop, struct carry 
 	int r;
 
 	if (carry && carry->checks)
-		return lc_adopt(&config, NULL, carry, &loop->face->lc);
+		return lc_adopt(&config, NULL, carry, &loop->front->lc);
 	r = engine_port(options, loop->servers.addresses, &loop->ensemble);
 	loop->servers.moved = servers_moved;
 	loop->servers.ctx = loop->ensemble;
 	if (r == 0)
-		r = carry ? lc_adopt(&config, loop->ensemble, carry, &loop->face->lc)
-		          : lc_create(&config, loop->ensemble, &loop->face->lc);
-	loop->face->holds->stories.lc = loop->face->lc;
+		r = carry ? lc_adopt(&config, loop->ensemble, carry, &loop->front->lc)
+		          : lc_create(&config, loop->ensemble, &loop->front->lc);
+	loop->front->holds->stories.lc = loop->front->lc;
 	if (r < 0)
 		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
 		         options->root);

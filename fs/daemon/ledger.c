@@ -52,32 +52,32 @@ static void later_carry(struct carry *carry)
 
 /* ---- objects ---- */
 
-static void carry_node(struct carry *carry, struct face *face, struct stored *stored)
+static void carry_node(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	node_stored_carry(carry, face->nodes, stored);
+	node_stored_carry(carry, front->nodes, stored);
 	later_carry(carry);
 }
 
-static void carry_content(struct carry *carry, struct face *face, struct stored *stored)
+static void carry_content(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	content_stored_carry(carry, &face->contents, stored);
+	content_stored_carry(carry, &front->contents, stored);
 }
 
-static void carry_hold(struct carry *carry, struct face *face, struct stored *stored)
+static void carry_hold(struct carry *carry, struct frontend *front, struct stored *stored)
 {
 	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind,
 	                                                          &flock_claim_hold_kind};
 
-	hold_stored_carry(carry, face, stored, kinds);
+	hold_stored_carry(carry, front, stored, kinds);
 	later_carry(carry);
 }
 
-static void carry_history(struct carry *carry, struct face *face, struct stored *stored)
+static void carry_history(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	history_stored_carry(carry, &face->holds->stories.history, stored);
+	history_stored_carry(carry, &front->holds->stories.history, stored);
 }
 
-typedef void object_carry_fn(struct carry *carry, struct face *face, struct stored *stored);
+typedef void object_carry_fn(struct carry *carry, struct frontend *front, struct stored *stored);
 
 static object_carry_fn *const carry_of[STORED_KINDS] = {
 	[STORED_NODE] = carry_node,
@@ -91,17 +91,17 @@ static object_carry_fn *const carry_of[STORED_KINDS] = {
 	[STORED_HISTORY] = carry_history,
 };
 
-static void carry_object(struct carry *carry, void *face, struct stored *stored)
+static void carry_object(struct carry *carry, void *front, struct stored *stored)
 {
-	carry_of[carry->kind](carry, face, stored);
+	carry_of[carry->kind](carry, front, stored);
 }
 
-void ledger_begin(struct face *face, struct store *store)
+void ledger_begin(struct frontend *front, struct store *store)
 {
-	face->stored.memory = &store_memory;
-	face->stored.store = store;
+	front->stored.memory = &store_memory;
+	front->stored.store = store;
 	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
-		book_kind(&face->stored, kind, carry_object, face);
+		book_kind(&front->stored, kind, carry_object, front);
 }
 
 /* Only these objects have descriptors. */
@@ -133,40 +133,40 @@ static void head_carry(struct carry *carry, const char **mountpoint)
 
 static void mount_carry(struct carry *carry, struct ledger *ledger)
 {
-	struct face *face = ledger->face;
+	struct frontend *front = ledger->front;
 	const char *version = carry_text(carry, ZKLOCKFS_VERSION);
 
 	if (carry->loads)
 		snprintf(ledger->from, sizeof(ledger->from), "%s", version ? version : "");
 	CARRY_INT(carry, ledger->mount_id);
 	carry_copy(carry, ledger->device, sizeof(ledger->device));
-	greeting_carry(carry, face);
+	greeting_carry(carry, front);
 	servers_carry(carry, ledger->servers);
-	guardian_carry(carry, &face->guardian);
+	guardian_carry(carry, &front->guardian);
 }
 
 /* Numbers that must never be given again; and how often the mount was taken over. */
 static void numbers_carry(struct carry *carry, struct ledger *ledger)
 {
-	struct face *face = ledger->face;
+	struct frontend *front = ledger->front;
 
-	CARRY_64(carry, face->holds->grants);
-	nodes_last_carry(carry, face->nodes);
-	open_files_carry(carry, &face->open_files);
-	CARRY_64(carry, face->facts.reloads);
-	CARRY_64(carry, face->facts.adoptions);
+	CARRY_64(carry, front->holds->grants);
+	nodes_last_carry(carry, front->nodes);
+	open_files_carry(carry, &front->open_files);
+	CARRY_64(carry, front->facts.reloads);
+	CARRY_64(carry, front->facts.adoptions);
 	later_carry(carry);
 }
 
 /* For log and metrics: after a crash the last second may be missing. */
 static void totals_carry(struct carry *carry, struct ledger *ledger)
 {
-	struct face *face = ledger->face;
+	struct frontend *front = ledger->front;
 
 	CARRY_64(carry, ledger->stopped_us);
 	contact_carry(carry, ledger->contact);
-	history_counts_carry(carry, &face->holds->stories.history);
-	CARRY_64(carry, face->holds->stories.stopped);
+	history_counts_carry(carry, &front->holds->stories.history);
+	CARRY_64(carry, front->holds->stories.stopped);
 	CARRY_64(carry, ledger->contact->since_ms);
 }
 
@@ -186,7 +186,7 @@ static void part_carry(struct carry *carry, struct ledger *ledger, enum part par
 		totals_carry(carry, ledger);
 		break;
 	case PART_PAUSES:
-		pauses_carry(carry, &ledger->face->pauses);
+		pauses_carry(carry, &ledger->front->pauses);
 		break;
 	case PARTS:
 		break;
@@ -197,7 +197,7 @@ static void part_carry(struct carry *carry, struct ledger *ledger, enum part par
 
 static void write_part(struct ledger *ledger, enum part part)
 {
-	struct book *book = &ledger->face->stored;
+	struct book *book = &ledger->front->stored;
 
 	carry_begin(&book->carry);
 	part_carry(&book->carry, ledger, part);
@@ -221,13 +221,13 @@ static void write_parts(struct ledger *ledger, bool all)
 
 int ledger_write(struct ledger *ledger, bool all)
 {
-	struct face *face = ledger->face;
-	struct book *book = &face->stored;
+	struct frontend *front = ledger->front;
+	struct book *book = &front->stored;
 
-	if (!face->pending.greeting)
+	if (!front->pending.greeting)
 		return 0; /* the kernel has not greeted */
-	inbox_record(face);
-	lc_record(face->lc);
+	inbox_record(front);
+	lc_record(front->lc);
 	write_parts(ledger, all);
 	book_write(book);
 	if (book->carry.lacks)
@@ -237,7 +237,7 @@ int ledger_write(struct ledger *ledger, bool all)
 
 bool ledger_is_behind(const struct ledger *ledger)
 {
-	const struct book *book = &ledger->face->stored;
+	const struct book *book = &ledger->front->stored;
 
 	/* A question to the engine may have made it see that a lock is lost. */
 	return book->touched || store_is_behind(book->store);
@@ -251,7 +251,7 @@ static void gather_fds(struct ledger *ledger, struct carry *carry,
 		carry_begin(carry);
 		part_carry(carry, ledger, part);
 	}
-	book_visit(&ledger->face->stored, carry, wanted);
+	book_visit(&ledger->front->stored, carry, wanted);
 }
 
 #ifdef ZKLOCKFS_CHECK_LEDGER
@@ -260,12 +260,12 @@ static void gather_fds(struct ledger *ledger, struct carry *carry,
 
 void ledger_check(struct ledger *ledger)
 {
-	struct book *book = &ledger->face->stored;
+	struct book *book = &ledger->front->stored;
 	static unsigned turns;
 	const char *why;
 	unsigned kind;
 
-	if (!ledger->face->pending.greeting || ledger_is_behind(ledger) ||
+	if (!ledger->front->pending.greeting || ledger_is_behind(ledger) ||
 	    store_spoilt(book->store) ||
 	    (book->count >= CHECKED_OBJECTS && ++turns % CHECKED_OBJECTS != 0))
 		return;
@@ -329,8 +329,8 @@ void ledger_read_mount(struct carry *carry, struct store *store, const char **re
 
 void ledger_read(struct ledger *ledger, struct carry *carry)
 {
-	struct face *face = ledger->face;
-	struct book *book = &face->stored;
+	struct frontend *front = ledger->front;
+	struct book *book = &front->stored;
 
 	for (enum part part = PART_MOUNT; part < PARTS; part++) {
 		read_part(carry, book, part);
@@ -341,15 +341,15 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 	if (ledger->adopt_engine(ledger->ctx, carry) < 0)
 		carry->refuse("no engine can go on from the state of the locks");
 	book->as_recorded = false;
-	contents_expect(carry, &face->contents, book_count(book, STORED_CONTENT));
+	contents_expect(carry, &front->contents, book_count(book, STORED_CONTENT));
 	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
 		book_read(book, carry, kind);
-	holds_carried(carry, face);
-	open_files_carried(carry, &face->open_files);
-	contents_carried(&face->contents);
-	nodes_carried(face->nodes);
+	holds_carried(carry, front);
+	open_files_carried(carry, &front->open_files);
+	contents_carried(&front->contents);
+	nodes_carried(front->nodes);
 	if (!carry->checks)
-		guardian_carried(face->guardian);
+		guardian_carried(front->guardian);
 	/* Otherwise some objects are not as their records: they have other descriptors after a
 	 * crash, and another version may have written the records. */
 	if (!carry->crashed && carry->version == LEDGER_VERSION)

@@ -9,13 +9,13 @@
 #ifndef FS_LEDGER_H
 #define FS_LEDGER_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "setup/servers.h"
 
 struct store;
 
 struct ledger {
-	struct face *face;
+	struct frontend *front;
 	struct servers *servers;
 	/* The mount as mountinfo(5) has it. */
 	const char *mountpoint;
@@ -32,7 +32,7 @@ struct ledger {
 };
 
 /* The book of a mount, whose records are in that store. */
-void ledger_begin(struct face *face, struct store *store);
+void ledger_begin(struct frontend *front, struct store *store);
 /* Writes records of the changes of this turn. Some parts of the mount change seldom, or with time:
  * they are written once a second, or if `all`. -ENOMEM, or another errno: no process can go on
  * with this mount. */

@@ -80,20 +80,20 @@ static void enter_stage(struct loop *loop, enum loop_stage stage, int64_t patien
 {
 	assert(stage == loop->stage + 1);
 	loop->stage = stage;
-	loop->patience_us = loop->face->clock_us() + patience_us;
+	loop->patience_us = loop->front->clock_us() + patience_us;
 }
 
 static void begin_leaving(struct loop *loop, int64_t patience_us)
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 
 	reload_give_up(&loop->reload, "the mount leaves");
-	face->draining = true;
+	front->draining = true;
 	enter_stage(loop, LOOP_DRAINS, patience_us);
 	keeper_leaves();
-	lc_drain(face->lc);
-	holds_drop(face, 0, NULL);
-	holds_drop_kept(face);
+	lc_drain(front->lc);
+	holds_drop(front, 0, NULL);
+	holds_drop_kept(front);
 	loop->detacher = mountpoint_detach(loop->options->mountpoint, loop->ledger.device);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,
@@ -105,14 +105,14 @@ static void told_to_leave(struct loop *loop)
 	loop->terms++;
 	/* Before there is a mount, start.c sees it. */
 	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
-		contact_leaves(loop->face);
+		contact_leaves(loop->front);
 		begin_leaving(loop, loop->options->drain_us);
 	}
 }
 
 static void told_to_reload(struct loop *loop)
 {
-	if (loop->fuse && loop->stage == LOOP_SERVES && loop->face->serving)
+	if (loop->fuse && loop->stage == LOOP_SERVES && loop->front->serving)
 		reload_ask(&loop->reload);
 	else
 		log_line(LC_WARNING, "no reload: the mount does not serve");
@@ -120,7 +120,7 @@ static void told_to_reload(struct loop *loop)
 
 static void give_up(struct loop *loop)
 {
-	int error = lc_why(loop->face->lc);
+	int error = lc_why(loop->front->lc);
 
 	if (error == 0 || loop->error != 0)
 		return;
@@ -134,24 +134,24 @@ static void give_up(struct loop *loop)
 
 static void lose_patience(struct loop *loop)
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	struct lc_status status;
 
-	if (loop->stage == LOOP_SERVES || face->clock_us() < loop->patience_us)
+	if (loop->stage == LOOP_SERVES || front->clock_us() < loop->patience_us)
 		return;
 	if (loop->stage == LOOP_FORFEITED) {
 		enter_stage(loop, LOOP_OVER, 0);
 		return;
 	}
-	lc_status(face->lc, &status);
+	lc_status(front->lc, &status);
 	if (status.holders > 0)
 		log_line(LC_WARNING,
 		         "the time to drain is over: %u lock%s that %s still held %s lost",
 		         status.holders, status.holders == 1 ? "" : "s",
 		         status.holders == 1 ? "is" : "are", status.holders == 1 ? "is" : "are");
 	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
-	face->holds->stories.leaves = true;
-	lc_forfeit(face->lc);
+	front->holds->stories.leaves = true;
+	lc_forfeit(front->lc);
 }
 
 static void detached(struct loop *loop, int status)
@@ -194,7 +194,7 @@ static void read_signals(struct loop *loop)
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			reap_children(loop);
-		} else if (keeper_repeats(&info, loop->face->clock_us())) {
+		} else if (keeper_repeats(&info, loop->front->clock_us())) {
 			continue;
 		} else if (info.ssi_signo == SIGUSR2) {
 			told_to_reload(loop);
@@ -207,14 +207,14 @@ static void read_signals(struct loop *loop)
 /* For a moment it is not known whether a lock is still held: requests stay where they are. */
 static bool in_doubt(struct loop *loop)
 {
-	loop->doubted = loop->face->lc && lc_doubted(loop->face->lc);
+	loop->doubted = loop->front->lc && lc_doubted(loop->front->lc);
 	return loop->doubted;
 }
 
-static void keeper_ends(struct face *face)
+static void keeper_ends(struct frontend *front)
 {
 	keeper_listen();
-	face->facts.keeper_gone = true;
+	front->facts.keeper_gone = true;
 }
 
 /* Before the poll. A doubt that begins during the poll is found after it. */
@@ -230,7 +230,7 @@ _Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + IN
 /* Reads into the store: after a crash the requests since the last commit are served again. */
 static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 {
-	struct store *store = loop->face->stored.store;
+	struct store *store = loop->front->stored.store;
 	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
 	ssize_t n;
 
@@ -242,7 +242,7 @@ static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 		return n;
 	if (room)
 		store_request_add(store, (size_t)n);
-	trace_request(loop->face, buffer->mem, (size_t)n);
+	trace_request(loop->front, buffer->mem, (size_t)n);
 	return n;
 }
 
@@ -252,7 +252,7 @@ static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
 	if (buffer->mem != loop->put_off.mem)
 		memcpy(loop->put_off.mem, buffer->mem, buffer->size);
 	loop->put_off.size = buffer->size;
-	pending_put_off(loop->face, buffer);
+	pending_put_off(loop->front, buffer);
 }
 
 /* The next request; returns as read(2) does. The clock is read after the request, since this
@@ -280,9 +280,9 @@ static void record(struct loop *loop)
 {
 	int r;
 
-	if (!loop->fuse || loop->unrecorded || !loop->face->pending.greeting)
+	if (!loop->fuse || loop->unrecorded || !loop->front->pending.greeting)
 		return;
-	answers_record(loop->face);
+	answers_record(loop->front);
 	r = ledger_write(&loop->ledger, false);
 	if (r >= 0)
 		return;
@@ -293,21 +293,21 @@ static void record(struct loop *loop)
 /* The request was answered, or waits. Its changes are recorded before the answer leaves. */
 static void finish_request(struct loop *loop)
 {
-	if (!answers_are_unsent(loop->face))
+	if (!answers_are_unsent(loop->front))
 		return;
 	if (ledger_is_behind(&loop->ledger))
 		record(loop);
-	answers_emit(loop->face, file_unopened);
+	answers_emit(loop->front, file_unopened);
 }
 
 static void finish_turn(struct loop *loop)
 {
 	log_tend();
 	record(loop);
-	guardian_free_released(loop->face->guardian);
-	if (loop->face->lc)
-		lc_send(loop->face->lc);
-	answers_emit(loop->face, file_unopened);
+	guardian_free_released(loop->front->guardian);
+	if (loop->front->lc)
+		lc_send(loop->front->lc);
+	answers_emit(loop->front, file_unopened);
 }
 
 /* By errno, after a read. */
@@ -331,22 +331,22 @@ static void serve_request(struct loop *loop, const struct fuse_buf *buffer)
 
 	/* The request that it interrupts comes first; once that is answered nothing is left. */
 	if (header->opcode == FUSE_INTERRUPT &&
-	    inbox_serve_now(loop->face, loop->fuse,
+	    inbox_serve_now(loop->front, loop->fuse,
 	                    ((const struct fuse_interrupt_in *)(header + 1))->unique))
 		return;
-	pending_serve(loop->face, loop->fuse, buffer);
+	pending_serve(loop->front, loop->fuse, buffer);
 }
 
 /* There are more requests than one turn serves: inbox.h. */
 static void read_ahead(struct loop *loop)
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	struct fuse_buf buffer = {0};
-	int64_t until_us = face->clock_us() + REQUESTS_US;
+	int64_t until_us = front->clock_us() + REQUESTS_US;
 	size_t bytes = 0; /* also of those that are served at once */
 
 	for (int i = 0;
-	     i < READS_PER_TURN && bytes < INBOX_BYTES_MAX && !inbox_is_full(&face->inbox); i++) {
+	     i < READS_PER_TURN && bytes < INBOX_BYTES_MAX && !inbox_is_full(&front->inbox); i++) {
 		ssize_t n = receive_request(loop, &buffer);
 
 		if (n < 0 && may_read_on(loop))
@@ -355,7 +355,7 @@ static void read_ahead(struct loop *loop)
 			return;
 		buffer.size = (size_t)n;
 		bytes += buffer.size;
-		if (inbox_takes(&buffer) && inbox_add(face, &buffer))
+		if (inbox_takes(&buffer) && inbox_add(front, &buffer))
 			continue;
 		if (in_doubt(loop)) {
 			put_off_request(loop, &buffer);
@@ -363,7 +363,7 @@ static void read_ahead(struct loop *loop)
 		}
 		serve_request(loop, &buffer);
 		finish_request(loop);
-		if (face->clock_us() >= until_us)
+		if (front->clock_us() >= until_us)
 			return;
 	}
 }
@@ -374,8 +374,8 @@ static ssize_t serve_next(struct loop *loop)
 	struct fuse_buf buffer = {0};
 	ssize_t n;
 
-	if (loop->put_off.size == 0 && !inbox_is_empty(&loop->face->inbox))
-		return !in_doubt(loop) && inbox_serve(loop->face, loop->fuse);
+	if (loop->put_off.size == 0 && !inbox_is_empty(&loop->front->inbox))
+		return !in_doubt(loop) && inbox_serve(loop->front, loop->fuse);
 	n = next_request(loop, &buffer);
 	if (n > 0)
 		serve_request(loop, &buffer);
@@ -385,7 +385,7 @@ static ssize_t serve_next(struct loop *loop)
 /* Requests that are not served yet. */
 static bool has_read(const struct loop *loop)
 {
-	return loop->put_off.size > 0 || !inbox_is_empty(&loop->face->inbox);
+	return loop->put_off.size > 0 || !inbox_is_empty(&loop->front->inbox);
 }
 
 /* Not by libfuse's own loop, which prints messages about what is no error here. */
@@ -396,9 +396,9 @@ static void serve_requests(struct loop *loop)
 	if (loop->put_off.size == 0 && (loop->crowded || has_read(loop)))
 		read_ahead(loop);
 	loop->crowded = false;
-	until_us = loop->face->clock_us() +
-	           (inbox_is_empty(&loop->face->inbox) ? REQUESTS_US : CROWD_US);
-	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->face->clock_us() < until_us);
+	until_us = loop->front->clock_us() +
+	           (inbox_is_empty(&loop->front->inbox) ? REQUESTS_US : CROWD_US);
+	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->front->clock_us() < until_us);
 	     i++) {
 		ssize_t n = serve_next(loop);
 
@@ -435,29 +435,29 @@ enum {
 
 void loop_turn(struct loop *loop, int64_t until_us)
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	bool serve = loop->fuse && !still_in_doubt(loop);
 	struct pollfd fds[POLLED] = {
 		[POLL_KERNEL] = {.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		[POLL_SIGNALS] = {.fd = loop->signals, .events = POLLIN},
-		[POLL_LINGER] = {.fd = face->holds->linger.fd, .events = POLLIN},
-		[POLL_GUARDIAN] = {.fd = guardian_fd(face->guardian), .events = POLLIN},
+		[POLL_LINGER] = {.fd = front->holds->linger.fd, .events = POLLIN},
+		[POLL_GUARDIAN] = {.fd = guardian_fd(front->guardian), .events = POLLIN},
 		[POLL_ENSEMBLE] = {.fd = -1},
-		[POLL_PAUSES] = {.fd = face->pauses.timer, .events = POLLIN},
+		[POLL_PAUSES] = {.fd = front->pauses.timer, .events = POLLIN},
 		[POLL_KEEPER] = {.fd = keeper_fd(), .events = POLLIN},
 	};
-	int64_t now = face->clock_us();
+	int64_t now = front->clock_us();
 	int64_t wait =
-		min(servers_prepare(&loop->servers, now, &fds[POLL_SERVERS]), holds_wait(face));
+		min(servers_prepare(&loop->servers, now, &fds[POLL_SERVERS]), holds_wait(front));
 	wait = min(wait, reload_wait(&loop->reload));
 	wait = min(wait, settings_prepare(&loop->settings, now, &fds[POLL_PROBER]));
 	struct timespec ts;
 
-	if (face->lc)
-		wait = min(wait, lc_prepare(face->lc, &fds[POLL_ENSEMBLE]));
+	if (front->lc)
+		wait = min(wait, lc_prepare(front->lc, &fds[POLL_ENSEMBLE]));
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
-	if (wait < 0 || (serve && has_read(loop)) || answers_are_unsent(face))
+	if (wait < 0 || (serve && has_read(loop)) || answers_are_unsent(front))
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, POLLED, &ts, NULL) < 0)
@@ -465,7 +465,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 			fds[i].revents = 0;
 	watchdog_begin();
 	if (fds[POLL_PAUSES].revents)
-		pauses_wake(&face->pauses);
+		pauses_wake(&front->pauses);
 	if (fds[POLL_KERNEL].revents || (serve && has_read(loop)))
 		serve_requests(loop);
 	else
@@ -473,13 +473,13 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	if (fds[POLL_SIGNALS].revents)
 		read_signals(loop);
 	if (fds[POLL_KEEPER].revents)
-		keeper_ends(face);
-	holds_process(face, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
-	servers_process(&loop->servers, face->lc, face->clock_us(), &fds[POLL_SERVERS]);
-	if (face->lc) {
-		lc_process(face->lc, fds[POLL_ENSEMBLE].revents);
-		settings_process(&loop->settings, face->lc, loop->servers.addresses,
-		                 face->clock_us(), fds[POLL_PROBER].revents, face->serving);
+		keeper_ends(front);
+	holds_process(front, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
+	servers_process(&loop->servers, front->lc, front->clock_us(), &fds[POLL_SERVERS]);
+	if (front->lc) {
+		lc_process(front->lc, fds[POLL_ENSEMBLE].revents);
+		settings_process(&loop->settings, front->lc, loop->servers.addresses,
+		                 front->clock_us(), fds[POLL_PROBER].revents, front->serving);
 	}
 	finish_turn(loop);
 	watchdog_end();
@@ -491,38 +491,38 @@ void loop_turn(struct loop *loop, int64_t until_us)
  * not, unless on_lost is about to stop them. */
 static bool somebody_stays(const struct loop *loop)
 {
-	unsigned holds = loop->face->holds->count;
+	unsigned holds = loop->front->holds->count;
 	const struct hold *first;
 	struct lc_status status;
 
 	if (holds == 0 || loop->stage != LOOP_DRAINS)
 		return holds > 0;
-	lc_status(loop->face->lc, &status);
-	return holds > holds_lost(loop->face, &first) || status.losing > 0;
+	lc_status(loop->front->lc, &status);
+	return holds > holds_lost(loop->front, &first) || status.losing > 0;
 }
 
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	bool told = false;
 
 	loop->put_off.mem = malloc(REQUEST_BYTES);
 	while (loop->put_off.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
 	       loop->terms < 2 && loop->stage != LOOP_OVER &&
-	       !(loop->stage > LOOP_SERVES && face->parked == 0 && loop->detacher <= 0 &&
+	       !(loop->stage > LOOP_SERVES && front->parked == 0 && loop->detacher <= 0 &&
 	         !somebody_stays(loop))) {
 		loop_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
 		give_up(loop);
 		lose_patience(loop);
-		if (face->serving && !told) {
+		if (front->serving && !told) {
 			told = true;
 			serving(loop);
 		}
 		if (told)
-			contact_tend(&loop->contact, face, loop->options);
+			contact_tend(&loop->contact, front, loop->options);
 		if (reload_is_under_way(&loop->reload))
 			reload_process(&loop->reload, loop->put_off.size == 0 && !in_doubt(loop) &&
-			                                      !answers_are_unsent(face));
+			                                      !answers_are_unsent(front));
 	}
 	finish_turn(loop);
 	free(loop->put_off.mem);
@@ -532,7 +532,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 
 int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us)
 {
-	int64_t until = loop->face->clock_us() + limit_us;
+	int64_t until = loop->front->clock_us() + limit_us;
 
 	loop->fuse = NULL;
 	loop->answer = -1;
@@ -542,7 +542,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 		close_range(STDERR_FILENO + 1, ~0U, 0);
 		_exit(question(ctx));
 	}
-	while (loop->asked > 0 && loop->face->clock_us() < until && loop->terms < 2)
+	while (loop->asked > 0 && loop->front->clock_us() < until && loop->terms < 2)
 		loop_turn(loop, until);
 	if (loop->asked > 0)
 		kill(loop->asked, SIGKILL);
@@ -551,9 +551,9 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 
 void loop_delete_entries(struct loop *loop, int64_t timeout_us)
 {
-	int64_t until = loop->face->clock_us() + timeout_us;
+	int64_t until = loop->front->clock_us() + timeout_us;
 
 	loop->fuse = NULL;
-	while (!lc_idle(loop->face->lc) && loop->face->clock_us() < until && loop->terms < 2)
+	while (!lc_idle(loop->front->lc) && loop->front->clock_us() < until && loop->terms < 2)
 		loop_turn(loop, until);
 }

@@ -6,7 +6,7 @@
 #define FS_LOOP_H
 
 #include "daemon/contact.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "setup/options.h"
 #include "daemon/reload.h"
 #include "setup/servers.h"
@@ -20,7 +20,7 @@ enum loop_stage {
 };
 
 struct loop {
-	struct face *face;
+	struct frontend *front;
 	const struct options *options;
 	struct fuse_session *fuse; /* NULL before the mount */
 	struct servers servers;

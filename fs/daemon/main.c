@@ -28,7 +28,7 @@
 #include "host/memory.h"
 #include "host/signals.h"
 #include "port/ensemble_zookeeper.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/trace.h"
 #include "setup/check.h"
 #include "setup/credentials.h"
@@ -154,64 +154,65 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop, &mount)) {
 		exit_status = mount_serve(loop, &mount, say_ready);
 	}
-	if (!loop->face->lc) {
+	if (!loop->front->lc) {
 		ensemble_zookeeper_destroy(loop->ensemble);
 		return exit_status;
 	}
-	lc_status(loop->face->lc, &status);
+	lc_status(loop->front->lc, &status);
 	/* A program that still holds, or is being stopped, has no good descriptor any more, but may
 	 * be at work: its entry is left to the session timeout. */
 	clean = status.holders == 0 && status.losing == 0;
 	if (clean && exit_status == 0)
 		loop_delete_entries(loop, status.session_timeout_us);
-	lc_destroy(loop->face->lc, clean);
-	loop->face->lc = NULL;
-	guardian = loop->face->guardian;
-	loop->face->guardian = NULL; /* it goes on watching over those that hold */
-	files_end(loop->face);
+	lc_destroy(loop->front->lc, clean);
+	loop->front->lc = NULL;
+	guardian = loop->front->guardian;
+	loop->front->guardian = NULL; /* it goes on watching over those that hold */
+	files_end(loop->front);
 	guardian_end(guardian, clean);
 	if (mount.fuse)
 		fuse_session_destroy(mount.fuse); /* last: until now requests may be answered */
-	trace_finish(loop->face);
-	inbox_finish(&loop->face->inbox);
-	pending_finish(loop->face);
+	trace_finish(loop->front);
+	inbox_finish(&loop->front->inbox);
+	pending_finish(loop->front);
 	ensemble_zookeeper_destroy(loop->ensemble);
 	return exit_status;
 }
 
-static void set_up_face(struct face *face, const struct options *options, struct loop *loop)
+static void set_up_frontend(struct frontend *front, const struct options *options,
+                            struct loop *loop)
 {
-	struct stories *stories = &face->holds->stories;
+	struct stories *stories = &front->holds->stories;
 
-	face->kernel_limit_s = kernel_limit_read();
-	face->files.what = "open files";
-	face->requests.what = "requests";
-	face->contents.budget = &face->files;
-	face->contents.stored = &face->stored;
-	face->read_only = options->read_only;
-	face->without = (struct lc_attributes){
+	front->kernel_limit_s = kernel_limit_read();
+	front->files.what = "open files";
+	front->requests.what = "requests";
+	front->contents.budget = &front->files;
+	front->contents.stored = &front->stored;
+	front->read_only = options->read_only;
+	front->without = (struct lc_attributes){
 		.uid = options->uid,
 		.gid = options->gid,
 		.mode = 0777 & ~options->umask,
 		.door_mode = attributes_door_mode(0777 & ~options->umask),
 	};
-	face->facts.mountpoint = options->mountpoint;
-	face->facts.settings = &loop->settings;
-	face->facts.metrics_locks = options->metrics_locks;
-	face->facts.host = options->host;
-	face->facts.servers = &loop->servers;
-	face->facts.on_lost = guardian_on_lost_name(options->on_lost);
-	face->facts.keeper = options->keeper;
+	front->facts.mountpoint = options->mountpoint;
+	front->facts.settings = &loop->settings;
+	front->facts.metrics_locks = options->metrics_locks;
+	front->facts.host = options->host;
+	front->facts.servers = &loop->servers;
+	front->facts.on_lost = guardian_on_lost_name(options->on_lost);
+	front->facts.keeper = options->keeper;
 	stories->clock_us = clock_now_us;
 	stories->log_takes = options->log_takes;
 	stories->audit = options->audit;
-	stories->history.stored = &face->stored;
+	stories->history.stored = &front->stored;
 }
 
 static void set_up_loop(struct loop *loop, const struct options *options)
 {
 	loop->options = options;
-	loop->reload.face = loop->ledger.face = loop->face;
+	loop->reload.front = loop->ledger.front = loop->front;
 	loop->reload.ledger = &loop->ledger;
 	loop->ledger.servers = &loop->servers;
 	loop->ledger.contact = &loop->contact;
@@ -247,25 +248,25 @@ static bool start_others(const struct options *options, const struct keeper_conf
 /* `carry`: as of run_mount(). */
 static int run_daemon(struct options *options, struct loop *loop, struct carry *carry)
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	int status = EXIT_MOUNT;
 
 	raise_limits();
 	settings_init(&loop->settings, options->tick_time_us, options->has_tick_time);
 	if (servers_init(&loop->servers, options->servers, options->session_timeout_us) &&
-	    nodes_create(&face->stored, &face->nodes) == 0) {
-		if (holds_init(face) == 0) {
+	    nodes_create(&front->stored, &front->nodes) == 0) {
+		if (holds_init(front) == 0) {
 			if (loop_begin(loop) == 0) {
-				pauses_begin(&face->pauses);
+				pauses_begin(&front->pauses);
 				status = run_mount(options, loop, carry);
-				pauses_finish(&face->pauses);
+				pauses_finish(&front->pauses);
 				loop_finish(loop);
 			}
-			linger_finish(&face->holds->linger);
+			linger_finish(&front->holds->linger);
 		}
-		nodes_destroy(face->nodes);
+		nodes_destroy(front->nodes);
 	}
-	history_finish(&face->holds->stories.history);
+	history_finish(&front->holds->stories.history);
 	return status;
 }
 
@@ -273,14 +274,14 @@ int main(int argc, char **argv)
 {
 	struct holds holds = {0};
 	struct lists lists = {0};
-	struct face face = {
+	struct frontend front = {
 		.clock_us = clock_now_us,
 		.uid = getuid(),
 		.gid = getgid(),
 		.holds = &holds,
 		.lists = &lists,
 	};
-	struct loop loop = {.face = &face, .signals = -1};
+	struct loop loop = {.front = &front, .signals = -1};
 	struct options options;
 	struct carry carry;
 	const char *mounted = NULL;
@@ -305,12 +306,12 @@ int main(int argc, char **argv)
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
 	fuse_set_log_func(fuse_log_line);
-	set_up_face(&face, &options, &loop);
+	set_up_frontend(&front, &options, &loop);
 	set_up_loop(&loop, &options);
 	status = EXIT_MOUNT;
 	if (!store && !begin_store(&store))
 		return status;
-	ledger_begin(&face, store);
+	ledger_begin(&front, store);
 	if (role == RELOAD_STARTS) {
 		const struct keeper_config keeper = {
 			.store = store,
@@ -318,16 +319,16 @@ int main(int argc, char **argv)
 			.session_timeout_us = options.session_timeout_us,
 		};
 
-		if (!start_others(&options, &keeper, &face.guardian)) {
+		if (!start_others(&options, &keeper, &front.guardian)) {
 			ready_fail(status);
 			return status;
 		}
 	} else {
 		credentials_confine(options.credentials);
 	}
-	face.facts.keeper_gone = options.keeper && keeper_fd() < 0;
+	front.facts.keeper_gone = options.keeper && keeper_fd() < 0;
 	status = run_daemon(&options, &loop, role == RELOAD_STARTS ? NULL : &carry);
-	book_finish(&face.stored);
+	book_finish(&front.stored);
 	store_close(store);
 	ready_fail(status);
 	servers_finish(&loop.servers);

@@ -64,7 +64,7 @@ static int ask_for_open(struct loop *loop, struct mount *mount)
 {
 	if (!loop->gone)
 		return -1;
-	if (!loop->face->holds->held && !loop->face->holds->waiting)
+	if (!loop->front->holds->held && !loop->front->holds->waiting)
 		return 0;
 	return loop_ask(loop, look_for_open, mount, LOOK_US);
 }
@@ -90,7 +90,7 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 
 	if (!dead && is_open != 1)
 		return false;
-	lc_status(loop->face->lc, &status);
+	lc_status(loop->front->lc, &status);
 	log_line(
 		LC_ERROR,
 		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
@@ -115,14 +115,14 @@ static void end_session(struct fuse_session *fuse)
 }
 
 /* From now on all messages between the kernel and libfuse pass through pending.c. */
-static bool follow_requests(const struct options *options, struct face *face,
+static bool follow_requests(const struct options *options, struct frontend *front,
                             struct fuse_session *fuse)
 {
-	if (pending_begin(face, fuse) < 0) {
+	if (pending_begin(front, fuse) < 0) {
 		log_line(LC_ERROR, "cannot keep track of the kernel's requests");
 		return false;
 	}
-	if (options->debug && trace_begin(face) < 0)
+	if (options->debug && trace_begin(front) < 0)
 		log_line(LC_WARNING, "requests cannot be traced");
 	return true;
 }
@@ -130,9 +130,9 @@ static bool follow_requests(const struct options *options, struct face *face,
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount)
 {
 	struct ledger *at = &loop->ledger;
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 
-	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
+	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
 	if (!mount->fuse) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
@@ -146,23 +146,23 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 		mountpoint_detach_now(options->mountpoint, NULL);
 		return false;
 	}
-	if (!follow_requests(options, face, mount->fuse)) {
+	if (!follow_requests(options, front, mount->fuse)) {
 		end_session(mount->fuse);
 		mountpoint_detach_now(options->mountpoint, NULL);
 		return false;
 	}
-	guardian_mounted(face->guardian, at->mount_id, at->device);
-	if (options->all_users && !guardian_reaches(face->guardian, ANOTHER_UID))
+	guardian_mounted(front->guardian, at->mount_id, at->device);
+	if (options->all_users && !guardian_reaches(front->guardian, ANOTHER_UID))
 		log_line(LC_WARNING, "on_lost cannot stop the processes of other users: they may "
 		                     "be at work when the next one holds");
-	keeper_give(KEEPER_GUARDIAN, guardian_fd(face->guardian));
-	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(face->guardian));
+	keeper_give(KEEPER_GUARDIAN, guardian_fd(front->guardian));
+	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(front->guardian));
 	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
-	if (face->kernel_limit_s > 0)
+	if (front->kernel_limit_s > 0)
 		log_line(LC_WARNING,
 		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
 		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
-		         face->kernel_limit_s);
+		         front->kernel_limit_s);
 	return true;
 }
 
@@ -170,33 +170,33 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
  * unmount it. */
 bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed)
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	char device[32];
 
-	snprintf(device, sizeof(device), "/dev/fd/%d", face->answers.fd);
-	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), face);
+	snprintf(device, sizeof(device), "/dev/fd/%d", front->answers.fd);
+	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
 	if (!mount->fuse || fuse_session_mount(mount->fuse, device) < 0 ||
-	    !follow_requests(options, face, mount->fuse)) {
+	    !follow_requests(options, front, mount->fuse)) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
 	}
-	pending_greet(face, mount->fuse);
+	pending_greet(front, mount->fuse);
 	if (crashed)
-		answers_emit_again(face);
-	pending_replay(face, mount->fuse, crashed, inbox_keep_in_doubt);
-	pending_replay_read(face, mount->fuse, inbox_keep_in_doubt);
-	lc_claimed(face->lc);
+		answers_emit_again(front);
+	pending_replay(front, mount->fuse, crashed, inbox_keep_in_doubt);
+	pending_replay_read(front, mount->fuse, inbox_keep_in_doubt);
+	lc_claimed(front->lc);
 	return true;
 }
 
 int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ctx))
 {
-	struct face *face = loop->face;
+	struct frontend *front = loop->front;
 	bool served;
 	int status, is_open;
 
 	mount->at = &loop->ledger;
-	mount->nodes = face->nodes;
+	mount->nodes = front->nodes;
 	loop->fuse = mount->fuse;
 	served = loop_serve(loop, serving);
 	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
@@ -207,15 +207,15 @@ int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ct
 		log_line(LC_INFO,
 		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
 	if (is_open == 0)
-		files_end(face);
+		files_end(front);
 	if (loop->stage == LOOP_SERVES) {
 		keeper_leaves();
 		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
 	}
 	end_session(mount->fuse);
-	answers_end(face);
-	holds_drop(face, 0, NULL);
-	holds_drop_kept(face);
-	lc_drain(face->lc);
+	answers_end(front);
+	holds_drop(front, 0, NULL);
+	holds_drop_kept(front);
+	lc_drain(front->lc);
 	return status;
 }

@@ -109,25 +109,25 @@ void reload_read(struct reload *reload, struct carry *carry)
 
 void reload_done(struct reload *reload)
 {
-	struct face *face = reload->face;
+	struct frontend *front = reload->front;
 	struct lc_status status;
 	int64_t stopped_us = reload->ledger->stopped_us;
 	char after[64] = "";
 
 	if (reload->crash.signal) {
-		face->facts.adoptions++;
+		front->facts.adoptions++;
 		stopped_us = reload->crash.at_us;
 		snprintf(after, sizeof(after), " after a crash (signal %d)", reload->crash.signal);
 	} else {
-		face->facts.reloads++;
+		front->facts.reloads++;
 	}
-	open_files_wake(face);
-	lc_status(face->lc, &status);
+	open_files_wake(front);
+	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s%s in %" PRId64
 	         " ms: %u lock%s held, %u waited for",
 	         ZKLOCKFS_VERSION, reload->ledger->from, after,
-	         (face->clock_us() - stopped_us + 999) / 1000, status.holders,
+	         (front->clock_us() - stopped_us + 999) / 1000, status.holders,
 	         status.holders == 1 ? " is" : "s are", status.waiters);
 }
 
@@ -175,8 +175,8 @@ static void reload_step(struct reload *reload, enum reload_stage stage, int64_t 
 {
 	forget_child(reload);
 	reload->stage = stage;
-	reload->until_us = reload->face->clock_us() + limit_us;
-	lc_settle(reload->face->lc, stage == RELOAD_SETTLING);
+	reload->until_us = reload->front->clock_us() + limit_us;
+	lc_settle(reload->front->lc, stage == RELOAD_SETTLING);
 }
 
 void reload_give_up(struct reload *reload, const char *why)
@@ -313,7 +313,7 @@ static const char *check_again(struct reload *reload, int state)
 /* Returns only if it fails: why. */
 static const char *exec_program(const struct reload *reload)
 {
-	int fd = store_fd(reload->face->stored.store), error;
+	int fd = store_fd(reload->front->stored.store), error;
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", fd);
@@ -341,7 +341,7 @@ static void begin_check(struct reload *reload)
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
 	reload->lacks = true;
 	if (r == 0)
-		r = start_checker(reload, store_fd(reload->face->stored.store));
+		r = start_checker(reload, store_fd(reload->front->stored.store));
 	if (r < 0)
 		reload_give_up(reload, strerror(-r));
 }
@@ -351,11 +351,11 @@ static void make_way(struct reload *reload)
 	const char *why;
 	int r;
 
-	reload->ledger->stopped_us = reload->face->clock_us();
+	reload->ledger->stopped_us = reload->front->clock_us();
 	r = ledger_write(reload->ledger, true);
 	why = r < 0 ? strerror(-r) : NULL;
 	if (!why && !keeper_makes_way())
-		why = check_again(reload, store_fd(reload->face->stored.store));
+		why = check_again(reload, store_fd(reload->front->stored.store));
 	if (!why)
 		why = exec_program(reload);
 	(void)keeper_serves();
@@ -373,7 +373,7 @@ int64_t reload_wait(const struct reload *reload)
 	case RELOAD_NONE:
 		break;
 	case RELOAD_CHECKING:
-		return reload->lacks ? 0 : reload->until_us - reload->face->clock_us();
+		return reload->lacks ? 0 : reload->until_us - reload->front->clock_us();
 	case RELOAD_ASKED:
 	case RELOAD_SETTLING:
 		return SETTLE_LOOK_US;
@@ -383,16 +383,16 @@ int64_t reload_wait(const struct reload *reload)
 
 static void get_spare_memory(struct reload *reload)
 {
-	int64_t begun_us = reload->face->clock_us();
+	int64_t begun_us = reload->front->clock_us();
 
 	reload->lacks =
-		memory_spare_more(&reload->spare, expected_bytes(reload->face->stored.store)) &&
-		reload->face->clock_us() - begun_us < SPARE_US;
+		memory_spare_more(&reload->spare, expected_bytes(reload->front->stored.store)) &&
+		reload->front->clock_us() - begun_us < SPARE_US;
 }
 
 void reload_process(struct reload *reload, bool settled)
 {
-	const struct face *face = reload->face;
+	const struct frontend *front = reload->front;
 
 	if (reload->stage == RELOAD_ASKED) {
 		begin_check(reload);
@@ -401,12 +401,12 @@ void reload_process(struct reload *reload, bool settled)
 	if (reload->stage == RELOAD_CHECKING && reload->lacks)
 		get_spare_memory(reload);
 	/* A request that has changed something must not be served again. */
-	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(face->lc) &&
-	    face->committed == 0) {
+	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(front->lc) &&
+	    front->committed == 0) {
 		make_way(reload);
 		return;
 	}
-	if (face->clock_us() > reload->until_us)
+	if (front->clock_us() > reload->until_us)
 		reload_give_up(reload, reload->stage == RELOAD_CHECKING
 		                               ? "it is too slow"
 		                               : "writes to the ensemble take too long");

@@ -18,7 +18,7 @@
 #ifndef FS_RELOAD_H
 #define FS_RELOAD_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "daemon/keeper.h"
 #include "daemon/ledger.h"
 #include "host/memory.h"
@@ -28,7 +28,7 @@
 enum reload_stage { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING };
 
 struct reload {
-	struct face *face;
+	struct frontend *front;
 	struct ledger *ledger;
 	char **argv;
 	char *program;             /* the path of this program */

@@ -13,7 +13,7 @@
 int start_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 {
 	for (;;) {
-		int64_t now = loop->face->clock_us();
+		int64_t now = loop->front->clock_us();
 
 		if (loop->terms > 0)
 			return -EINTR;
@@ -33,7 +33,7 @@ static bool say_waiting(const struct loop *loop, int64_t until_us)
 	if (!loop->servers.tried || !isatty(STDERR_FILENO))
 		return false;
 	log_line(LC_NOTICE, "no session yet, waiting %" PRId64 " s longer: %s",
-	         (until_us - loop->face->clock_us()) / 1000000 + 1, loop->servers.tried);
+	         (until_us - loop->front->clock_us()) / 1000000 + 1, loop->servers.tried);
 	return true;
 }
 
@@ -43,14 +43,14 @@ int start_connect(struct loop *loop, int64_t until_us)
 	bool said = false;
 
 	for (;;) {
-		lc_status(loop->face->lc, &status);
+		lc_status(loop->front->lc, &status);
 		if (loop->terms > 0)
 			return -EINTR;
 		if (status.state == LC_READY)
 			return 0;
 		if (status.state == LC_UNUSABLE)
 			return status.why;
-		if (loop->face->clock_us() >= until_us)
+		if (loop->front->clock_us() >= until_us)
 			return -ETIMEDOUT;
 		said = said || say_waiting(loop, until_us);
 		loop_turn(loop, until_us);
@@ -62,13 +62,13 @@ int start_learn(struct loop *loop, int64_t until_us)
 	struct lc_status status;
 
 	for (;;) {
-		lc_status(loop->face->lc, &status);
+		lc_status(loop->front->lc, &status);
 		if (loop->terms > 0)
 			return -EINTR;
 		if (status.state == LC_UNUSABLE)
 			return status.why;
 		if (settings_has_heard(&loop->settings, status.server) ||
-		    loop->face->clock_us() >= until_us)
+		    loop->front->clock_us() >= until_us)
 			return 0;
 		loop_turn(loop, until_us);
 	}
@@ -76,10 +76,10 @@ int start_learn(struct loop *loop, int64_t until_us)
 
 void start_try(struct loop *loop)
 {
-	int64_t until = loop->face->clock_us() + (PROBE_ANSWER_S + 1) * 1000000;
+	int64_t until = loop->front->clock_us() + (PROBE_ANSWER_S + 1) * 1000000;
 
 	servers_try(&loop->servers);
 	while (!loop->servers.tried && loop->servers.prober.fd >= 0 && loop->terms == 0 &&
-	       loop->face->clock_us() < until)
+	       loop->front->clock_us() < until)
 		loop_turn(loop, until);
 }

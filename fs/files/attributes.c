@@ -40,35 +40,36 @@ mode_t attributes_door_mode(mode_t mode)
 	return write | write << 1;
 }
 
-struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock)
+struct lc_attributes attributes_of_lock(const struct frontend *front, const struct node *lock)
 {
 	if (lock->kind == NODE_LOCK && lock->info.has_attributes)
 		return lock->info.attributes;
-	return face->without;
+	return front->without;
 }
 
-void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info)
+void attributes_learn(const struct frontend *front, struct node *lock,
+                      const struct lc_lock_info *info)
 {
 	lock->known = true;
 	lock->info = *info;
-	lock->info_us = face->clock_us();
+	lock->info_us = front->clock_us();
 	node_changed(lock);
-	node_cache(face->nodes, lock);
+	node_cache(front->nodes, lock);
 }
 
-void attributes_unlearn(const struct face *face, struct node *lock)
+void attributes_unlearn(const struct frontend *front, struct node *lock)
 {
 	lock->known = false;
 	node_changed(lock);
-	node_uncache(face->nodes, lock);
+	node_uncache(front->nodes, lock);
 }
 
 /* A door has size 0: grep, tar and file(1) leave it alone. */
-void attributes(const struct face *face, const struct node *node, struct stat *ret_stat)
+void attributes(const struct frontend *front, const struct node *node, struct stat *ret_stat)
 {
 	const struct node *lock = lock_of(node);
 	const struct fixed_file *fixed = fixed_of(node->kind);
-	struct lc_attributes owner = attributes_of_lock(face, lock);
+	struct lc_attributes owner = attributes_of_lock(front, lock);
 	struct stat st = {
 		.st_ino = node->ino,
 		.st_mode = fixed ? fixed->mode : S_IFDIR | 0755,
@@ -82,8 +83,8 @@ void attributes(const struct face *face, const struct node *node, struct stat *r
 	if (lock->kind == NODE_LOCK) {
 		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(lock->info.mtime_ms);
 	} else {
-		st.st_uid = face->uid;
-		st.st_gid = face->gid;
+		st.st_uid = front->uid;
+		st.st_gid = front->gid;
 	}
 	/* Its text is made when it is opened. A collector of metrics does not believe one that is
 	 * old. */
@@ -117,22 +118,22 @@ static bool may_change(const struct node *node)
 	return node->kind != NODE_ENTRY && lock_of(node)->kind == NODE_LOCK;
 }
 
-double attributes_timeout(const struct face *face, const struct node *node)
+double attributes_timeout(const struct frontend *front, const struct node *node)
 {
 	double left;
 
 	if (!may_change(node))
 		return TIMEOUT_S;
-	left = TIMEOUT_S - (double)(face->clock_us() - lock_of(node)->info_us) / 1e6;
+	left = TIMEOUT_S - (double)(front->clock_us() - lock_of(node)->info_us) / 1e6;
 	return left > 0 ? left : 0;
 }
 
-static void reply_attributes(struct face *face, fuse_req_t req, const struct node *node)
+static void reply_attributes(struct frontend *front, fuse_req_t req, const struct node *node)
 {
 	struct stat st;
 
-	attributes(face, node, &st);
-	fuse_reply_attr(req, &st, attributes_timeout(face, node));
+	attributes(front, node, &st);
+	fuse_reply_attr(req, &st, attributes_timeout(front, node));
 }
 
 /* A request for a file of the lock is answered from memory if need be: the file of a held
@@ -144,34 +145,34 @@ static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
 
 	unpark(parked);
 	if (err == -ENOENT)
-		attributes_unlearn(parked->face, lock);
+		attributes_unlearn(parked->front, lock);
 	if (err == 0) {
-		attributes_learn(parked->face, lock, info);
+		attributes_learn(parked->front, lock, info);
 	} else if (parked->node->kind == NODE_LOCK && (err != -EHOSTUNREACH || !lock->known)) {
 		parked_error(parked, err);
 		return;
 	}
-	reply_attributes(parked->face, parked->req, parked->node);
+	reply_attributes(parked->front, parked->req, parked->node);
 	parked_free(parked);
 }
 
 void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct face *face = face_of(req);
+	struct frontend *front = frontend_of(req);
 	struct node *node = node_asked(req, ino);
 	struct parked *parked;
 
 	(void)fi;
 	if (!node)
 		return;
-	if (!may_change(node) || !lc_ready(face->lc) ||
-	    (node->kind != NODE_LOCK && attributes_timeout(face, node) > 0)) {
-		reply_attributes(face, req, node);
+	if (!may_change(node) || !lc_ready(front->lc) ||
+	    (node->kind != NODE_LOCK && attributes_timeout(front, node) > 0)) {
+		reply_attributes(front, req, node);
 		return;
 	}
-	parked = park(face, req, node, sizeof(*parked));
+	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
-		park_call(parked, lc_stat(face->lc, node->lock, parked_uid(parked), lock_read,
+		park_call(parked, lc_stat(front->lc, node->lock, parked_uid(parked), lock_read,
 		                          parked, &parked->call));
 }
 
@@ -184,7 +185,7 @@ static void lock_changed(void *ctx, int err)
 	if (!unpark_succeeded(parked, err))
 		return;
 	parked_commit(parked);
-	park_call(parked, lc_stat(parked->face->lc, parked->node->lock, parked_uid(parked),
+	park_call(parked, lc_stat(parked->front->lc, parked->node->lock, parked_uid(parked),
 	                          lock_read, parked, &parked->call));
 }
 
@@ -211,7 +212,7 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
 	};
 }
 
-static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
+static void set_of_lock(struct frontend *front, fuse_req_t req, struct node *node,
                         const struct stat *wanted, int to_set)
 {
 	mode_t none = node->kind == NODE_LOCK ? S_ISUID | S_ISVTX : S_ISUID | S_ISGID | S_ISVTX;
@@ -222,11 +223,11 @@ static void set_of_lock(struct face *face, fuse_req_t req, struct node *node,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	parked = park(face, req, node, sizeof(*parked));
+	parked = park(front, req, node, sizeof(*parked));
 	if (!parked)
 		return;
 	park_change(parked,
-	            lc_change(face->lc, node->lock, &change, lock_changed, parked, &parked->call));
+	            lc_change(front->lc, node->lock, &change, lock_changed, parked, &parked->call));
 }
 
 static void value_truncated(void *ctx, int err)
@@ -235,13 +236,13 @@ static void value_truncated(void *ctx, int err)
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	reply_attributes(parked->face, parked->req, parked->node);
+	reply_attributes(parked->front, parked->req, parked->node);
 	parked_free(parked);
 }
 
 /* A user who may write `value` may empty it. Its length cannot be set in another way. `file`: by
  * which it is done, or NULL. */
-static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
+static void truncate_value(struct frontend *front, fuse_req_t req, struct node *node,
                            const struct open_file *file, off_t size)
 {
 	struct parked *parked;
@@ -250,8 +251,8 @@ static void truncate_value(struct face *face, fuse_req_t req, struct node *node,
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	parked = file ? park_by(face, req, node, sizeof(*parked), budget_uid(file))
-	              : park(face, req, node, sizeof(*parked));
+	parked = file ? park_by(front, req, node, sizeof(*parked), budget_uid(file))
+	              : park(front, req, node, sizeof(*parked));
 	if (parked)
 		park_change(parked, value_empty(parked, value_truncated));
 }
@@ -270,26 +271,26 @@ static bool sets_times(int to_set)
 void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
                     struct fuse_file_info *fi)
 {
-	struct face *face = face_of(req);
+	struct frontend *front = frontend_of(req);
 	struct node *node = node_asked(req, ino);
 	struct stat st;
 
 	if (!node)
 		return;
-	attributes(face, node, &st);
+	attributes(front, node, &st);
 	if (sets_times(to_set))
 		fuse_reply_err(req, EPERM);
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
-		truncate_value(face, req, node, fi ? open_file_find(face, fi->fh) : NULL,
+		truncate_value(front, req, node, fi ? open_file_find(front, fi->fh) : NULL,
 		               wanted->st_size);
 	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
 	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
-		set_of_lock(face, req, node, wanted, to_set);
+		set_of_lock(front, req, node, wanted, to_set);
 	else if (((to_set & FUSE_SET_ATTR_MODE) &&
 	          (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
 	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != st.st_uid) ||
 	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != st.st_gid))
 		fuse_reply_err(req, EPERM);
 	else
-		reply_attributes(face, req, node);
+		reply_attributes(front, req, node);
 }

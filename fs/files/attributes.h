@@ -5,7 +5,7 @@
 #ifndef FS_ATTRIBUTES_H
 #define FS_ATTRIBUTES_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 #define TIMEOUT_S 1.0            /* changes of another host show after this */
 #define TIMEOUT_STATIC_S 86400.0 /* names that every lock has */
@@ -13,13 +13,14 @@
 /* A user that may write in a directory may take the lock; a user that may take it may read its
  * token. */
 mode_t attributes_door_mode(mode_t mode);
-struct lc_attributes attributes_of_lock(const struct face *face, const struct node *lock);
+struct lc_attributes attributes_of_lock(const struct frontend *front, const struct node *lock);
 /* A lock was just read; or it does not exist, and its node may go. */
-void attributes_learn(const struct face *face, struct node *lock, const struct lc_lock_info *info);
-void attributes_unlearn(const struct face *face, struct node *lock);
-void attributes(const struct face *face, const struct node *node, struct stat *ret_stat);
+void attributes_learn(const struct frontend *front, struct node *lock,
+                      const struct lc_lock_info *info);
+void attributes_unlearn(const struct frontend *front, struct node *lock);
+void attributes(const struct frontend *front, const struct node *node, struct stat *ret_stat);
 /* How long the kernel may go on believing them, in seconds. */
-double attributes_timeout(const struct face *face, const struct node *node);
+double attributes_timeout(const struct frontend *front, const struct node *node);
 
 void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,

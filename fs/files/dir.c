@@ -7,7 +7,7 @@
 #include "files/dir.h"
 
 #include "files/lists.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/parked.h"
 #include "tree/fixed.h"
 #include "tree/snapshot.h"
@@ -86,14 +86,14 @@ static void reply_names(fuse_req_t req, const struct dir *dir, size_t size, off_
 }
 
 /* The list that was made of the lock, from its start. */
-static void reply_list(struct face *face, fuse_req_t req, const struct node *node, struct dir *dir,
-                       const struct dir_list *list, size_t size)
+static void reply_list(struct frontend *front, fuse_req_t req, const struct node *node,
+                       struct dir *dir, const struct dir_list *list, size_t size)
 {
 	const struct content *content = NULL;
 
 	errno = ENOMEM;
 	if (!list->failed)
-		content = content_get(&face->contents, node, fuse_req_ctx(req)->uid, list->data,
+		content = content_get(&front->contents, node, fuse_req_ctx(req)->uid, list->data,
 		                      list->len);
 	if (content) {
 		content_drop(dir->content);
@@ -132,11 +132,11 @@ static void add_listed(struct dir_list *list, const struct node *node,
 }
 
 /* The names to show, of the lock or of its queue: many may have waited for the same listing. */
-static const struct dir_list *list_of(struct face *face, const struct node *node,
+static const struct dir_list *list_of(struct frontend *front, const struct node *node,
                                       const struct lc_listing *listing)
 {
 	uint64_t serial = 2 * listing->serial + (node->kind == NODE_QUEUE);
-	struct dir_list *list = &face->lists->directories[serial % DIR_LISTS_MAX];
+	struct dir_list *list = &front->lists->directories[serial % DIR_LISTS_MAX];
 
 	if (list->serial == serial)
 		return list;
@@ -165,22 +165,22 @@ static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 {
 	const struct dir_reading *reading = ctx;
 	struct parked *parked = ctx;
-	struct face *face = parked->face;
+	struct frontend *front = parked->front;
 	struct node *node = parked->node;
 
 	if (!unpark_succeeded(parked, err))
 		return;
 	if (node->kind == NODE_QUEUE && !snapshot_is_of(node->snapshot, listing))
-		node_snapshot(face->nodes, node, snapshot_take(listing, face->clock_us()));
-	reply_list(face, parked->req, node, reading->dir, list_of(face, node, listing),
+		node_snapshot(front->nodes, node, snapshot_take(listing, front->clock_us()));
+	reply_list(front, parked->req, node, reading->dir, list_of(front, node, listing),
 	           reading->size);
 	parked_free(parked);
 }
 
 static void dir_read(struct open_file *file, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off)
 {
-	struct face *face = file->face;
-	struct node *node = node_by_ino(face->nodes, ino);
+	struct frontend *front = file->front;
+	struct node *node = node_by_ino(front->nodes, ino);
 	struct dir *dir = dir_of(file);
 	struct dir_reading *reading;
 
@@ -192,16 +192,16 @@ static void dir_read(struct open_file *file, fuse_req_t req, fuse_ino_t ino, siz
 		struct dir_list list = {0};
 
 		add_static(&list, node);
-		reply_list(face, req, node, dir, &list, size);
+		reply_list(front, req, node, dir, &list, size);
 		free(list.data);
 		return;
 	}
-	reading = park(face, req, node, sizeof(*reading));
+	reading = park(front, req, node, sizeof(*reading));
 	if (!reading)
 		return;
 	reading->dir = dir;
 	reading->size = size;
-	park_call(&reading->parked, lc_list(face->lc, node->lock, parked_uid(&reading->parked),
+	park_call(&reading->parked, lc_list(front->lc, node->lock, parked_uid(&reading->parked),
 	                                    dir_listed, reading, &reading->parked.call));
 }
 
@@ -214,7 +214,7 @@ static void dir_carry(struct carry *carry, struct open_file *file)
 {
 	struct dir *dir = dir_of(file);
 
-	dir->content = content_carry(carry, &file->face->contents, dir->content);
+	dir->content = content_carry(carry, &file->front->contents, dir->content);
 }
 
 static const struct file_ops dir_ops = {
@@ -228,7 +228,7 @@ static const struct file_ops dir_ops = {
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct open_file *file =
-		open_file_new(face_of(req), &dir_ops, NULL, fuse_req_ctx(req)->uid);
+		open_file_new(frontend_of(req), &dir_ops, NULL, fuse_req_ctx(req)->uid);
 
 	(void)ino, (void)fi;
 	if (file)
@@ -237,7 +237,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, errno);
 }
 
-void dir_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	open_file_stored_carry(carry, face, &dir_ops, stored);
+	open_file_stored_carry(carry, front, &dir_ops, stored);
 }

@@ -5,11 +5,11 @@
 #ifndef FS_DIR_H
 #define FS_DIR_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 /* Those that are remembered; the last call. */
 void dir_lists_finish(struct lists *lists);
-void dir_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 #endif

@@ -17,24 +17,24 @@
 /* NULL: there is none of that number. */
 static struct open_file *file_of(fuse_req_t req, const struct fuse_file_info *fi)
 {
-	return open_file_find(face_of(req), fi->fh);
+	return open_file_find(frontend_of(req), fi->fh);
 }
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct face *face = face_of(req);
+	struct frontend *front = frontend_of(req);
 	struct node *node = node_asked(req, ino);
 
 	if (!node)
 		return;
 	if (node->kind == NODE_LOCKS)
-		locks_open(face, req, node, fi->flags);
+		locks_open(front, req, node, fi->flags);
 	else if (node->kind != NODE_DOOR)
-		text_open(face, req, node, fi->flags);
+		text_open(front, req, node, fi->flags);
 	else if (node->door.advisory)
-		advisory_open(face, req, node);
+		advisory_open(front, req, node);
 	else
-		handle_open(face, req, node, fi->flags);
+		handle_open(front, req, node, fi->flags);
 }
 
 /* A read for a mapping, or by splice(2) in some kernels. It fills memory that everybody shows who
@@ -106,7 +106,7 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
                struct fuse_pollhandle *ph)
 {
 	struct open_file *file = file_of(req, fi);
-	uint64_t poller = ph ? pending_poller(face_of(req)) : 0;
+	uint64_t poller = ph ? pending_poller(frontend_of(req)) : 0;
 
 	(void)ino;
 	if (ph)
@@ -132,13 +132,13 @@ void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	(void)ino;
-	file_unopened(face_of(req), fi->fh);
+	file_unopened(frontend_of(req), fi->fh);
 	fuse_reply_err(req, 0);
 }
 
-void file_unopened(struct face *face, uint64_t fh)
+void file_unopened(struct frontend *front, uint64_t fh)
 {
-	struct open_file *file = open_file_find(face, fh);
+	struct open_file *file = open_file_find(front, fh);
 
 	if (file)
 		open_file_close(file);
@@ -149,19 +149,19 @@ static bool is_of_door(const struct open_file *file)
 	return file->node && file->node->kind == NODE_DOOR;
 }
 
-void files_end(struct face *face)
+void files_end(struct frontend *front)
 {
 	struct open_file *file;
 	uint32_t slot = 0;
 
-	holds_end(face);
-	while ((file = open_file_next(face, &slot)))
-		if (!face->lc || is_of_door(file)) /* questions for the others are under way */
+	holds_end(front);
+	while ((file = open_file_next(front, &slot)))
+		if (!front->lc || is_of_door(file)) /* questions for the others are under way */
 			open_file_close(file);
-	if (face->lc)
+	if (front->lc)
 		return;
-	dir_lists_finish(face->lists);
-	open_files_finish(&face->open_files);
+	dir_lists_finish(front->lists);
+	open_files_finish(&front->open_files);
 }
 
 /* ---- flock(2), fcntl(2) ---- */

@@ -5,7 +5,7 @@
 #ifndef FS_FILE_H
 #define FS_FILE_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
@@ -19,13 +19,13 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
 void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 /* The kernel did not take the answer to its OPEN, or OPENDIR: no RELEASE will come. */
-void file_unopened(struct face *face, uint64_t fh);
+void file_unopened(struct frontend *front, uint64_t fh);
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
                 int sleep);
 
 /* No RELEASE will come any more: locks are given back; once the engine is gone all files end. */
-void files_end(struct face *face);
+void files_end(struct frontend *front);
 
 #endif

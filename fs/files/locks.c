@@ -115,7 +115,7 @@ static bool add_lock_lines(struct locks_file *file)
 		if (r < 0)
 			file->error = r;
 		else
-			add_lock_line(&row, file->base.face->lc, lock);
+			add_lock_line(&row, file->base.front->lc, lock);
 		any = true;
 		if (row.short_of_room) /* nobody here can take it: a lock of another client */
 			log_line(LC_NOTICE, "%.80s...: its path is too long for .zklockfs/locks",
@@ -133,7 +133,7 @@ static fuse_req_t stop_reader(struct locks_file *file)
 	fuse_req_t req = file->req;
 
 	file->req = NULL;
-	file->base.face->parked--;
+	file->base.front->parked--;
 	return req;
 }
 
@@ -163,7 +163,7 @@ static void interrupt_reader(fuse_req_t req, void *ctx)
 
 static void answer_reader(struct locks_file *file)
 {
-	int64_t waited = file->base.face->clock_us() - file->since_us;
+	int64_t waited = file->base.front->clock_us() - file->since_us;
 	bool over = walk_over(file->walk) || file->error < 0;
 
 	if (file->len > 0 &&
@@ -174,7 +174,7 @@ static void answer_reader(struct locks_file *file)
 		file->error = 0;
 	} else if (over) {
 		reply_lines(file);
-	} else if (waited >= kernel_limit_wait_us(file->base.face->kernel_limit_s)) {
+	} else if (waited >= kernel_limit_wait_us(file->base.front->kernel_limit_s)) {
 		refuse_reader(file, -EINTR);
 	}
 }
@@ -217,8 +217,8 @@ static void locks_read(struct open_file *base, fuse_req_t req, size_t size, off_
 	memmove(file->text, file->text + read, file->len);
 	file->req = req;
 	file->size = size;
-	file->since_us = file->base.face->clock_us();
-	file->base.face->parked++;
+	file->since_us = file->base.front->clock_us();
+	file->base.front->parked++;
 	serve_reader(file);
 	if (file->req)
 		fuse_req_interrupt_func(req, interrupt_reader, file);
@@ -229,11 +229,11 @@ static void locks_read(struct open_file *base, fuse_req_t req, size_t size, off_
 /* 0 or -errno. */
 static int begin_walk(struct locks_file *file, fuse_req_t req)
 {
-	struct viewer *viewer = viewer_of(file->base.face, req);
+	struct viewer *viewer = viewer_of(file->base.front, req);
 
 	if (viewer)
-		file->walk =
-			walk_begin(file->base.face, viewer, &file->base.stored, serve_reader, file);
+		file->walk = walk_begin(file->base.front, viewer, &file->base.stored, serve_reader,
+		                        file);
 	if (!file->walk) {
 		int error = errno;
 
@@ -261,7 +261,7 @@ static void locks_carry(struct carry *carry, struct open_file *base)
 	struct locks_file *file = locks_of(base);
 	const void *text;
 
-	file->walk = walk_carry(carry, file->walk, base->face, &base->stored, serve_reader, file);
+	file->walk = walk_carry(carry, file->walk, base->front, &base->stored, serve_reader, file);
 	CARRY_RANGE(carry, file->error, INT32_MIN, 0);
 	CARRY_64(carry, file->start);
 	text = carry_bytes(carry, file->text, &file->len);
@@ -280,7 +280,7 @@ static const struct file_ops locks_ops = {
 	.carry = locks_carry,
 };
 
-void locks_open(struct face *face, fuse_req_t req, struct node *node, int flags)
+void locks_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
 {
 	struct open_file *file;
 	int r;
@@ -289,7 +289,7 @@ void locks_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	file = open_file_new(face, &locks_ops, node, fuse_req_ctx(req)->uid);
+	file = open_file_new(front, &locks_ops, node, fuse_req_ctx(req)->uid);
 	r = file ? begin_walk(locks_of(file), req) : -errno;
 	if (r == 0) {
 		open_file_reply(file, req);
@@ -300,7 +300,7 @@ void locks_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 		open_file_close(file);
 }
 
-void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+void locks_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	open_file_stored_carry(carry, face, &locks_ops, stored);
+	open_file_stored_carry(carry, front, &locks_ops, stored);
 }

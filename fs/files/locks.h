@@ -9,10 +9,10 @@
 #ifndef FS_LOCKS_H
 #define FS_LOCKS_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 /* Answers the request. */
-void locks_open(struct face *face, fuse_req_t req, struct node *node, int flags);
-void locks_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+void locks_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
+void locks_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 #endif

@@ -22,21 +22,21 @@ static bool is_listed(const struct view_held *longest, size_t count, const char 
 }
 
 /* Holds are in the order of their grants. */
-static size_t find_held(const struct face *face, int64_t now, struct view_held *ret_longest,
+static size_t find_held(const struct frontend *front, int64_t now, struct view_held *ret_longest,
                         int64_t *ret_oldest_us)
 {
 	const struct hold *hold;
 	size_t count = 0;
 	int looked = 0;
 
-	DL_FOREACH(face->holds->held, hold) {
+	DL_FOREACH(front->holds->held, hold) {
 		int64_t held_us = now - hold->story.granted_us;
 
 		if (hold->story.granted_us == 0) /* lost */
 			continue;
 		if (looked == 0)
 			*ret_oldest_us = held_us;
-		if (looked++ == LOOK_MAX || count == face->facts.metrics_locks)
+		if (looked++ == LOOK_MAX || count == front->facts.metrics_locks)
 			break;
 		if (!is_listed(ret_longest, count, hold->node->lock))
 			ret_longest[count++] = (struct view_held){hold->node->lock, held_us};
@@ -45,33 +45,33 @@ static size_t find_held(const struct face *face, int64_t now, struct view_held *
 }
 
 /* A wait that a signal has interrupted goes on behind those that came meanwhile. */
-static int64_t find_oldest_wait(const struct face *face, int64_t now)
+static int64_t find_oldest_wait(const struct frontend *front, int64_t now)
 {
 	const struct hold *hold;
 	int64_t oldest = 0;
 
-	DL_FOREACH(face->holds->waiting, hold)
+	DL_FOREACH(front->holds->waiting, hold)
 		if (now - hold->story.asked_us > oldest)
 			oldest = now - hold->story.asked_us;
 	return oldest;
 }
 
-static unsigned count_kept(const struct face *face)
+static unsigned count_kept(const struct frontend *front)
 {
 	const struct lingering *lingering;
 	unsigned count;
 
-	DL_COUNT(face->holds->linger.kept, lingering, count);
+	DL_COUNT(front->holds->linger.kept, lingering, count);
 	return count;
 }
 
-void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LONGEST_MAX],
+void longest_find(const struct frontend *front, struct view_held ret_longest[VIEW_LONGEST_MAX],
                   struct view_mount *ret_mount)
 {
-	int64_t now = face->clock_us();
+	int64_t now = front->clock_us();
 
 	ret_mount->longest = ret_longest;
-	ret_mount->longest_count = find_held(face, now, ret_longest, &ret_mount->oldest_hold_us);
-	ret_mount->oldest_wait_us = find_oldest_wait(face, now);
-	ret_mount->kept = count_kept(face);
+	ret_mount->longest_count = find_held(front, now, ret_longest, &ret_mount->oldest_hold_us);
+	ret_mount->oldest_wait_us = find_oldest_wait(front, now);
+	ret_mount->kept = count_kept(front);
 }

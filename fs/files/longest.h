@@ -6,12 +6,12 @@
 #ifndef FS_LONGEST_H
 #define FS_LONGEST_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "tree/view.h"
 
 /* Fills in oldest_hold_us, oldest_wait_us, kept, longest and longest_count. Its pointers are good
  * until something changes. */
-void longest_find(const struct face *face, struct view_held ret_longest[VIEW_LONGEST_MAX],
+void longest_find(const struct frontend *front, struct view_held ret_longest[VIEW_LONGEST_MAX],
                   struct view_mount *ret_mount);
 
 #endif

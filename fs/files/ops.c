@@ -17,7 +17,7 @@
 #include "hold/hold.h"
 #include "host/family.h"
 #include "host/log.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/parked.h"
 #include "tree/fixed.h"
 #include "tree/snapshot.h"
@@ -30,7 +30,7 @@
 
 static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 {
-	struct face *face = userdata;
+	struct frontend *front = userdata;
 
 	/* RELEASE is a background request: held back by a small limit, a close would
 	 * be handled after the open that follows it. */
@@ -39,58 +39,59 @@ static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 	conn->want &=
 		~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 	                    FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
-	face->serving = true;
+	front->serving = true;
 }
 
 /* ---- lookup ---- */
 
 /* Answers with the node, and drops the caller's reference on it. */
-static void reply_entry(struct face *face, fuse_req_t req, struct node *node)
+static void reply_entry(struct frontend *front, fuse_req_t req, struct node *node)
 {
 	struct fuse_entry_param entry = {.ino = node->ino};
 	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
 
 	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
-	attributes(face, node, &entry.attr);
-	entry.attr_timeout = attributes_timeout(face, node);
-	node_looked_up(face->nodes, node);
+	attributes(front, node, &entry.attr);
+	entry.attr_timeout = attributes_timeout(front, node);
+	node_looked_up(front->nodes, node);
 	fuse_reply_entry(req, &entry);
-	node_unref(face->nodes, node);
+	node_unref(front->nodes, node);
 }
 
-static void reply_child(struct face *face, fuse_req_t req, struct node *parent, const char *name,
-                        enum node_kind kind)
+static void reply_child(struct frontend *front, fuse_req_t req, struct node *parent,
+                        const char *name, enum node_kind kind)
 {
-	struct node *node = node_get(face->nodes, parent, name, kind);
+	struct node *node = node_get(front->nodes, parent, name, kind);
 
 	if (node)
-		reply_entry(face, req, node);
+		reply_entry(front, req, node);
 	else
 		fuse_reply_err(req, ENOMEM);
 }
 
 /* The lock as the mount remembers it, while the ensemble is away. */
-static struct node *find_remembered(struct face *face, const struct node *parent, const char *name)
+static struct node *find_remembered(struct frontend *front, const struct node *parent,
+                                    const char *name)
 {
-	struct node *node = node_child(face->nodes, parent, name);
+	struct node *node = node_child(front->nodes, parent, name);
 
 	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
 }
 
 /* With one reference. A lock that was made anew is another lock: files opened in the former one do
  * not belong to it. */
-static struct node *lock_node(struct face *face, struct node *parent, const char *name,
+static struct node *lock_node(struct frontend *front, struct node *parent, const char *name,
                               int64_t czxid)
 {
-	struct node *node = node_child(face->nodes, parent, name);
+	struct node *node = node_child(front->nodes, parent, name);
 
 	if (node && node->kind == NODE_LOCK && node->czxid != czxid) {
 		node_ref(node);
-		attributes_unlearn(face, node);
-		node_unname(face->nodes, node);
-		node_unref(face->nodes, node);
+		attributes_unlearn(front, node);
+		node_unname(front->nodes, node);
+		node_unref(front->nodes, node);
 	}
-	node = node_get(face->nodes, parent, name, NODE_LOCK);
+	node = node_get(front->nodes, parent, name, NODE_LOCK);
 	if (node && node->czxid != czxid) {
 		node->czxid = czxid;
 		node_changed(node);
@@ -104,10 +105,10 @@ struct named {
 	char name[LC_NAME_MAX + 1];
 };
 
-static struct named *park_named(struct face *face, fuse_req_t req, struct node *parent,
+static struct named *park_named(struct frontend *front, fuse_req_t req, struct node *parent,
                                 const char *name)
 {
-	struct named *named = park(face, req, parent, sizeof(*named));
+	struct named *named = park(front, req, parent, sizeof(*named));
 
 	if (named)
 		snprintf(named->name, sizeof(named->name), "%s", name);
@@ -118,26 +119,26 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct named *named = ctx;
 	struct parked *parked = ctx;
-	struct face *face = parked->face;
-	struct node *node = find_remembered(face, parked->node, named->name);
+	struct frontend *front = parked->front;
+	struct node *node = find_remembered(front, parked->node, named->name);
 
 	unpark(parked);
 	if (err == -EHOSTUNREACH && node) {
 		node_ref(node);
 	} else if (err < 0) {
 		if (err == -ENOENT && node)
-			attributes_unlearn(face, node);
+			attributes_unlearn(front, node);
 		parked_error(parked, err);
 		return;
 	} else {
-		node = lock_node(face, parked->node, named->name, info->czxid);
+		node = lock_node(front, parked->node, named->name, info->czxid);
 		if (!node) {
 			parked_error(parked, -ENOMEM);
 			return;
 		}
-		attributes_learn(face, node, info);
+		attributes_learn(front, node, info);
 	}
-	reply_entry(face, parked->req, node);
+	reply_entry(front, parked->req, node);
 	parked_free(parked);
 }
 
@@ -156,54 +157,55 @@ static void ask_for_lock(struct named *named)
 	struct parked *parked = &named->parked;
 	char *path = child_path(parked->node->lock, named->name);
 
-	park_call(parked, path ? lc_stat(parked->face->lc, path, parked_uid(parked), lock_found,
+	park_call(parked, path ? lc_stat(parked->front->lc, path, parked_uid(parked), lock_found,
 	                                 named, &parked->call)
 	                       : -ENOMEM);
 	free(path);
 }
 
-static void lookup_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
+static void lookup_lock(struct frontend *front, fuse_req_t req, struct node *parent,
+                        const char *name)
 {
-	struct node *node = find_remembered(face, parent, name);
+	struct node *node = find_remembered(front, parent, name);
 	struct named *named;
 	const char *why;
 
-	if (lc_check_name(face->lc, name, &why) < 0) {
+	if (lc_check_name(front->lc, name, &why) < 0) {
 		fuse_reply_err(req, ENOENT);
 		return;
 	}
-	if (node && !lc_ready(face->lc)) {
+	if (node && !lc_ready(front->lc)) {
 		node_ref(node);
-		reply_entry(face, req, node);
+		reply_entry(front, req, node);
 		return;
 	}
-	named = park_named(face, req, parent, name);
+	named = park_named(front, req, parent, name);
 	if (named)
 		ask_for_lock(named);
 }
 
-static void reply_queued(struct face *face, fuse_req_t req, struct node *queue, const char *name,
-                         const char *znode, const struct entry_facts *facts)
+static void reply_queued(struct frontend *front, fuse_req_t req, struct node *queue,
+                         const char *name, const char *znode, const struct entry_facts *facts)
 {
-	struct node *node = node_child(face->nodes, queue, name);
+	struct node *node = node_child(front->nodes, queue, name);
 
 	/* An open file stays one of the entry that it was opened for. */
 	if (node && (strcmp(node->znode, znode) != 0 || node->entry.token != facts->token))
-		node_unname(face->nodes, node);
-	node = node_get(face->nodes, queue, name, NODE_ENTRY);
+		node_unname(front->nodes, node);
+	node = node_get(front->nodes, queue, name, NODE_ENTRY);
 	if (node && !node->znode)
 		node->znode = strdup(znode);
 	if (!node || !node->znode) {
 		if (node) {
-			node_unname(face->nodes, node);
-			node_unref(face->nodes, node);
+			node_unname(front->nodes, node);
+			node_unref(front->nodes, node);
 		}
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	node->entry = *facts;
 	node_changed(node);
-	reply_entry(face, req, node);
+	reply_entry(front, req, node);
 }
 
 static void list_queue(struct named *named);
@@ -231,7 +233,7 @@ static void entries_found(void *ctx, int err, const struct lc_entry_info *infos,
 		parked_error(parked, err < 0 ? err : -ENOENT);
 		return;
 	}
-	reply_queued(parked->face, parked->req, parked->node, named->name, entry->znode, facts);
+	reply_queued(parked->front, parked->req, parked->node, named->name, entry->znode, facts);
 	parked_free(parked);
 }
 
@@ -245,9 +247,10 @@ static void lookup_listed(struct named *named)
 	if (!entry)
 		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
 	else
-		park_call(parked, lc_known(parked->face->lc, parked->node->lock, parked_uid(parked),
-		                           entry, snapshot_ahead(snapshot, entry), entries_found,
-		                           named, &parked->call));
+		park_call(parked,
+		          lc_known(parked->front->lc, parked->node->lock, parked_uid(parked), entry,
+		                   snapshot_ahead(snapshot, entry), entries_found, named,
+		                   &parked->call));
 }
 
 static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
@@ -258,8 +261,8 @@ static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
 	if (!unpark_succeeded(parked, err))
 		return;
 	if (!snapshot_is_of(queue->snapshot, listing))
-		node_snapshot(parked->face->nodes, queue,
-		              snapshot_take(listing, parked->face->clock_us()));
+		node_snapshot(parked->front->nodes, queue,
+		              snapshot_take(listing, parked->front->clock_us()));
 	lookup_listed(ctx);
 }
 
@@ -267,26 +270,27 @@ static void list_queue(struct named *named)
 {
 	struct parked *parked = &named->parked;
 
-	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
+	park_call(parked, lc_list(parked->front->lc, parked->node->lock, parked_uid(parked),
 	                          queue_listed, named, &parked->call));
 }
 
-static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, const char *name)
+static void lookup_entry(struct frontend *front, fuse_req_t req, struct node *queue,
+                         const char *name)
 {
-	bool fresh = snapshot_fresh(queue->snapshot, face->clock_us());
+	bool fresh = snapshot_fresh(queue->snapshot, front->clock_us());
 	const struct lc_entry *entry = fresh ? snapshot_find(queue->snapshot, name) : NULL;
 	const struct entry_facts *facts = entry ? snapshot_facts(queue->snapshot, entry) : NULL;
 	struct named *named;
 
 	if (facts) {
-		reply_queued(face, req, queue, name, entry->znode, facts);
+		reply_queued(front, req, queue, name, entry->znode, facts);
 		return;
 	}
 	if (!snapshot_is_name(name) || (fresh && snapshot_excludes(queue->snapshot, name))) {
 		fuse_reply_err(req, ENOENT);
 		return;
 	}
-	named = park_named(face, req, queue, name);
+	named = park_named(front, req, queue, name);
 	if (!named)
 		return;
 	if (entry)
@@ -295,7 +299,8 @@ static void lookup_entry(struct face *face, fuse_req_t req, struct node *queue, 
 		list_queue(named);
 }
 
-static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *parent, const char *name)
+static void lookup_in_lock(struct frontend *front, fuse_req_t req, struct node *parent,
+                           const char *name)
 {
 	struct door door;
 	int r = door_parse(name, &door);
@@ -307,23 +312,23 @@ static void lookup_in_lock(struct face *face, fuse_req_t req, struct node *paren
 		         parent->lock, name);
 		fuse_reply_err(req, EINVAL);
 	} else if (r == 0) {
-		struct node *node = node_get(face->nodes, parent, name, NODE_DOOR);
+		struct node *node = node_get(front->nodes, parent, name, NODE_DOOR);
 
 		if (!node) {
 			fuse_reply_err(req, ENOMEM);
 			return;
 		}
 		node->door = door;
-		reply_entry(face, req, node);
+		reply_entry(front, req, node);
 	} else {
-		lookup_lock(face, req, parent, name);
+		lookup_lock(front, req, parent, name);
 	}
 }
 
 static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
-	struct face *face = face_of(req);
-	struct node *parent = node_by_ino(face->nodes, parent_ino);
+	struct frontend *front = frontend_of(req);
+	struct node *parent = node_by_ino(front->nodes, parent_ino);
 	const struct fixed_file *file = fixed_find(parent->kind, name);
 
 	if (strlen(name) > LC_NAME_MAX) {
@@ -331,38 +336,38 @@ static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 		return;
 	}
 	if (file)
-		reply_child(face, req, parent, name, file->kind);
+		reply_child(front, req, parent, name, file->kind);
 	else if (parent->kind == NODE_LOCK)
-		lookup_in_lock(face, req, parent, name);
+		lookup_in_lock(front, req, parent, name);
 	else if (parent->kind == NODE_ROOT)
-		lookup_lock(face, req, parent, name);
+		lookup_lock(front, req, parent, name);
 	else if (parent->kind == NODE_QUEUE)
-		lookup_entry(face, req, parent, name);
+		lookup_entry(front, req, parent, name);
 	else
 		fuse_reply_err(req, parent->kind == NODE_ABOUT ? ENOENT : ENOTDIR);
 }
 
-static void forget_lookups(struct face *face, fuse_ino_t ino, uint64_t lookups)
+static void forget_lookups(struct frontend *front, fuse_ino_t ino, uint64_t lookups)
 {
-	struct node *node = node_by_ino(face->nodes, ino);
+	struct node *node = node_by_ino(front->nodes, ino);
 
 	/* The root is never looked up, but forgotten at unmount by some kernels. */
 	if (node && ino != FUSE_ROOT_ID)
-		node_forget(face->nodes, node, lookups);
+		node_forget(front->nodes, node, lookups);
 }
 
 static void forget_inode(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
 {
-	forget_lookups(face_of(req), ino, lookups);
+	forget_lookups(frontend_of(req), ino, lookups);
 	fuse_reply_none(req);
 }
 
 static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
-	struct face *face = face_of(req);
+	struct frontend *front = frontend_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		forget_lookups(face, forgets[i].ino, forgets[i].nlookup);
+		forget_lookups(front, forgets[i].ino, forgets[i].nlookup);
 	fuse_reply_none(req);
 }
 
@@ -378,7 +383,7 @@ static void dir_made(void *ctx, int err)
 }
 
 /* As it is on other filesystems: below a directory with setgid everything is its group's. */
-static struct lc_attributes new_attributes(const struct face *face, const struct node *parent,
+static struct lc_attributes new_attributes(const struct frontend *front, const struct node *parent,
                                            const struct fuse_ctx *who, mode_t mode)
 {
 	struct lc_attributes attributes = {
@@ -389,7 +394,7 @@ static struct lc_attributes new_attributes(const struct face *face, const struct
 	};
 
 	if (parent->kind == NODE_LOCK) {
-		struct lc_attributes above = attributes_of_lock(face, parent);
+		struct lc_attributes above = attributes_of_lock(front, parent);
 
 		if (above.mode & S_ISGID) {
 			attributes.gid = above.gid;
@@ -401,9 +406,9 @@ static struct lc_attributes new_attributes(const struct face *face, const struct
 
 static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
 {
-	struct face *face = face_of(req);
-	struct node *parent = node_by_ino(face->nodes, parent_ino);
-	struct lc_attributes attributes = new_attributes(face, parent, fuse_req_ctx(req), mode);
+	struct frontend *front = frontend_of(req);
+	struct node *parent = node_by_ino(front->nodes, parent_ino);
+	struct lc_attributes attributes = new_attributes(front, parent, fuse_req_ctx(req), mode);
 	struct named *named;
 	const char *why;
 	char *path;
@@ -417,17 +422,17 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
-	r = lc_check_name(face->lc, name, &why);
+	r = lc_check_name(front->lc, name, &why);
 	if (r < 0) {
 		log_line(LC_NOTICE, "mkdir %s: %s", name, why);
 		fuse_reply_err(req, -r);
 		return;
 	}
-	named = park_named(face, req, parent, name);
+	named = park_named(front, req, parent, name);
 	if (!named)
 		return;
 	path = child_path(parent->lock, name);
-	park_change(&named->parked, path ? lc_mkdir(face->lc, path, &attributes, dir_made, named,
+	park_change(&named->parked, path ? lc_mkdir(front->lc, path, &attributes, dir_made, named,
 	                                            &named->parked.call)
 	                                 : -ENOMEM);
 	free(path);
@@ -438,9 +443,9 @@ static void dir_removed(void *ctx, int err)
 	struct parked *parked = ctx;
 
 	if (err == 0)
-		node_unname(parked->face->nodes, parked->node);
+		node_unname(parked->front->nodes, parked->node);
 	if (err == 0 || err == -ENOENT)
-		attributes_unlearn(parked->face, parked->node);
+		attributes_unlearn(parked->front, parked->node);
 	parked_done(parked, err);
 }
 
@@ -448,9 +453,9 @@ static void dir_removed(void *ctx, int err)
  * the owners of the lock and of the lock above. */
 static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 {
-	struct face *face = face_of(req);
-	struct node *parent = node_by_ino(face->nodes, parent_ino);
-	struct node *node = node_child(face->nodes, parent, name);
+	struct frontend *front = frontend_of(req);
+	struct node *parent = node_by_ino(front->nodes, parent_ino);
+	struct node *node = node_child(front->nodes, parent, name);
 	struct parked *parked;
 	pid_t process;
 
@@ -460,10 +465,10 @@ static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	}
 	process = family_process(fuse_req_ctx(req)->pid);
 	if (process > 0)
-		holds_drop(face, process, node->lock);
-	parked = park(face, req, node, sizeof(*parked));
+		holds_drop(front, process, node->lock);
+	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
-		park_change(parked, lc_rmdir(face->lc, node->lock, parked_uid(parked), dir_removed,
+		park_change(parked, lc_rmdir(front->lc, node->lock, parked_uid(parked), dir_removed,
 		                             parked, &parked->call));
 }
 
@@ -476,7 +481,7 @@ static void entry_evicted(void *ctx, int err)
 	struct parked *parked = ctx;
 
 	if (err == 0)
-		node_unname(parked->face->nodes, parked->node);
+		node_unname(parked->front->nodes, parked->node);
 	parked_done(parked, err);
 }
 
@@ -485,7 +490,7 @@ static void entry_evicted(void *ctx, int err)
 static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
                       size_t size, int flags)
 {
-	struct face *face = face_of(req);
+	struct frontend *front = frontend_of(req);
 	struct node *node = node_asked(req, ino);
 	struct parked *parked;
 
@@ -496,7 +501,7 @@ static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
 		fuse_reply_err(req, EOPNOTSUPP);
 		return;
 	}
-	parked = park(face, req, node, sizeof(*parked));
+	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
 		park_change(parked, evict_entry(parked, entry_evicted));
 }
@@ -506,8 +511,8 @@ static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
 /* A recursive removal comes by here: it evicts nobody. */
 static void refuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct face *face = face_of(req);
-	const struct node *node = node_child(face->nodes, node_by_ino(face->nodes, parent), name);
+	struct frontend *front = frontend_of(req);
+	const struct node *node = node_child(front->nodes, node_by_ino(front->nodes, parent), name);
 
 	fuse_reply_err(req, node && node->kind == NODE_ENTRY ? EBUSY : EPERM);
 }

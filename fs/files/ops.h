@@ -5,7 +5,7 @@
 #ifndef FS_OPS_H
 #define FS_OPS_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 extern const struct fuse_lowlevel_ops ops;
 

@@ -13,7 +13,7 @@
 #include "host/family.h"
 #include "host/log.h"
 #include "host/row.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/parked.h"
 #include "setup/servers.h"
 #include "setup/settings.h"
@@ -36,11 +36,11 @@ static struct text_file *text_of(struct open_file *file)
 /* ---- opening ---- */
 
 /* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
-static void reply_text(struct face *face, fuse_req_t req, struct node *node, const char *text,
+static void reply_text(struct frontend *front, fuse_req_t req, struct node *node, const char *text,
                        size_t len, int64_t czxid)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
-	struct open_file *file = open_file_new(face, &text_ops, node, uid);
+	struct open_file *file = open_file_new(front, &text_ops, node, uid);
 
 	if (!file) {
 		fuse_reply_err(req, errno);
@@ -48,7 +48,7 @@ static void reply_text(struct face *face, fuse_req_t req, struct node *node, con
 	}
 	text_of(file)->czxid = czxid;
 	if (text) {
-		text_of(file)->content = content_get(&face->contents, node, uid, text, len);
+		text_of(file)->content = content_get(&front->contents, node, uid, text, len);
 		if (!text_of(file)->content) {
 			fuse_reply_err(req, errno);
 			open_file_close(file);
@@ -68,7 +68,7 @@ static void reply_opening(struct opening *opening, const char *text, size_t len,
 {
 	struct parked *parked = &opening->parked;
 
-	reply_text(parked->face, parked->req, parked->node, text, len, czxid);
+	reply_text(parked->front, parked->req, parked->node, text, len, czxid);
 	parked_free(parked);
 }
 
@@ -112,18 +112,18 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 }
 
 /* The engine's clock goes on while the machine is suspended, as the wall clock does. */
-static int64_t wall_time_ms(const struct face *face, int64_t at_us)
+static int64_t wall_time_ms(const struct frontend *front, int64_t at_us)
 {
-	int64_t ago_us = face->clock_us() - at_us;
+	int64_t ago_us = front->clock_us() - at_us;
 
 	return at_us < 0 ? -1 : (clock_read_ns(CLOCK_REALTIME) / 1000 - ago_us) / 1000;
 }
 
-static int64_t ensemble_ahead_ms(const struct face *face)
+static int64_t ensemble_ahead_ms(const struct frontend *front)
 {
 	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 
-	return lc_ensemble_ms(face->lc, now_ms) - now_ms;
+	return lc_ensemble_ms(front->lc, now_ms) - now_ms;
 }
 
 static uint64_t pid_namespace(void)
@@ -133,61 +133,61 @@ static uint64_t pid_namespace(void)
 	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
 }
 
-static void describe_processes(const struct face *face, struct view_mount *mount)
+static void describe_processes(const struct frontend *front, struct view_mount *mount)
 {
-	struct guardian_counts stops = guardian_counts(face->guardian);
+	struct guardian_counts stops = guardian_counts(front->guardian);
 	struct log_counts log = log_counts();
 
-	mount->guardian = face->guardian;
-	mount->has_guardian = guardian_fd(face->guardian) >= 0;
+	mount->guardian = front->guardian;
+	mount->has_guardian = guardian_fd(front->guardian) >= 0;
 	mount->terms = stops.terms;
 	mount->kills = stops.kills;
 	mount->spared = stops.spared;
 	mount->looks_ended = stops.looks_ended;
-	mount->keeper = face->facts.keeper;
-	mount->has_keeper = !face->facts.keeper_gone;
+	mount->keeper = front->facts.keeper;
+	mount->has_keeper = !front->facts.keeper_gone;
 	mount->log_ended = log.children_ended;
 	mount->lines_not_written = log.not_written;
 }
 
-static void about_open(struct face *face, fuse_req_t req, struct node *node, view_fn *view)
+static void about_open(struct frontend *front, fuse_req_t req, struct node *node, view_fn *view)
 {
 	struct lc_status status;
 	struct text text = {0};
 	char watched_by[64], left_out[1024];
 	struct view_mount mount = {
-		.host = face->facts.host,
-		.addresses = face->facts.servers->addresses,
-		.left_out = servers_problems(face->facts.servers, left_out, sizeof(left_out)),
-		.tried = face->facts.servers->tried,
-		.kernel_limit_s = face->kernel_limit_s,
+		.host = front->facts.host,
+		.addresses = front->facts.servers->addresses,
+		.left_out = servers_problems(front->facts.servers, left_out, sizeof(left_out)),
+		.tried = front->facts.servers->tried,
+		.kernel_limit_s = front->kernel_limit_s,
 		.clock_watched_by = watched_by,
-		.tick_time_by = settings_tick_by(face->facts.settings),
-		.server_version = settings_version(face->facts.settings),
-		.reloads = face->facts.reloads,
-		.adoptions = face->facts.adoptions,
-		.open_bytes = face->files.bytes};
+		.tick_time_by = settings_tick_by(front->facts.settings),
+		.server_version = settings_version(front->facts.settings),
+		.reloads = front->facts.reloads,
+		.adoptions = front->facts.adoptions,
+		.open_bytes = front->files.bytes};
 	struct view_held longest[VIEW_LONGEST_MAX];
 	int r;
 
 	if (probe_forgets(mount.server_version))
 		mount.safe_version = PROBE_SAFE;
-	mount.mountpoint = face->facts.mountpoint;
-	mount.history = &face->holds->stories.history;
+	mount.mountpoint = front->facts.mountpoint;
+	mount.history = &front->holds->stories.history;
 	mount.reader = fuse_req_ctx(req)->uid;
-	describe_processes(face, &mount);
-	longest_find(face, longest, &mount);
-	lc_status(face->lc, &status);
-	mount.away_since_ms = wall_time_ms(face, status.away_us);
-	mount.ensemble_ahead_ms = ensemble_ahead_ms(face);
-	mount.on_lost = face->facts.on_lost;
+	describe_processes(front, &mount);
+	longest_find(front, longest, &mount);
+	lc_status(front->lc, &status);
+	mount.away_since_ms = wall_time_ms(front, status.away_us);
+	mount.ensemble_ahead_ms = ensemble_ahead_ms(front);
+	mount.on_lost = front->facts.on_lost;
 	mount.pid_namespace = pid_namespace();
-	pauses_names(&face->pauses, watched_by, sizeof(watched_by));
+	pauses_names(&front->pauses, watched_by, sizeof(watched_by));
 	r = view(&status, &mount, &text);
 	if (r < 0)
 		fuse_reply_err(req, -r);
 	else
-		reply_text(face, req, node, text.data, text.len, 0);
+		reply_text(front, req, node, text.data, text.len, 0);
 	free(text.data);
 }
 
@@ -196,7 +196,7 @@ static int ask_info(struct opening *opening)
 	struct parked *parked = &opening->parked;
 	const struct node *node = parked->node;
 
-	return lc_entries(parked->face->lc, node->lock, parked_uid(parked), node->znode,
+	return lc_entries(parked->front->lc, node->lock, parked_uid(parked), node->znode,
 	                  entries_read, opening, &parked->call);
 }
 
@@ -205,7 +205,7 @@ static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 	struct opening *opening = ctx;
 	struct parked *parked = ctx;
 	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
-	int64_t ago_ms = lc_ensemble_ms(parked->face->lc, now_ms) - renewed_ms;
+	int64_t ago_ms = lc_ensemble_ms(parked->front->lc, now_ms) - renewed_ms;
 
 	unpark(parked);
 	if (err < 0 && err != -ENOENT) {
@@ -222,7 +222,7 @@ static int ask_one_entry(struct opening *opening)
 {
 	struct parked *parked = &opening->parked;
 	const struct node *node = parked->node;
-	int r = lc_renewed(parked->face->lc, node->lock, parked_uid(parked), node->znode,
+	int r = lc_renewed(parked->front->lc, node->lock, parked_uid(parked), node->znode,
 	                   renewed_read, opening, &parked->call);
 
 	opening->renewed_ago_ms = -1;
@@ -232,7 +232,7 @@ static int ask_one_entry(struct opening *opening)
 static int ask_for(struct opening *opening)
 {
 	struct parked *parked = &opening->parked;
-	struct lc *lc = parked->face->lc;
+	struct lc *lc = parked->front->lc;
 	struct node *node = parked->node;
 
 	if (node->kind == NODE_VALUE)
@@ -249,7 +249,7 @@ static bool is_writable(const struct node *node)
 	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY;
 }
 
-void text_open(struct face *face, fuse_req_t req, struct node *node, int flags)
+void text_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
 {
 	const struct fixed_file *fixed = fixed_of(node->kind);
 	int access = flags & O_ACCMODE;
@@ -260,7 +260,7 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 		return;
 	}
 	if (node->kind == NODE_VALUE && (flags & O_TRUNC)) {
-		opening = park(face, req, node, sizeof(*opening));
+		opening = park(front, req, node, sizeof(*opening));
 		if (opening)
 			park_change(&opening->parked,
 			            value_empty(&opening->parked, value_opened_empty));
@@ -268,14 +268,14 @@ void text_open(struct face *face, fuse_req_t req, struct node *node, int flags)
 	}
 	/* Which lock it is that `slots` belongs to has to be asked. */
 	if (access == O_WRONLY && node->kind != NODE_SLOTS) {
-		reply_text(face, req, node, NULL, 0, 0);
+		reply_text(front, req, node, NULL, 0, 0);
 		return;
 	}
 	if (fixed && fixed->view) {
-		about_open(face, req, node, fixed->view);
+		about_open(front, req, node, fixed->view);
 		return;
 	}
-	opening = park(face, req, node, sizeof(*opening));
+	opening = park(front, req, node, sizeof(*opening));
 	if (opening)
 		park_call(&opening->parked, ask_for(opening));
 }
@@ -329,7 +329,7 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 
 	if (!read_slots(data, size, &change.slots))
 		return -EINVAL;
-	return lc_change(parked->face->lc, parked->node->lock, &change, command_written, parked,
+	return lc_change(parked->front->lc, parked->node->lock, &change, command_written, parked,
 	                 &parked->call);
 }
 
@@ -344,9 +344,9 @@ int evict_entry(struct parked *parked, lc_done_fn *done)
 	family_see(fuse_req_ctx(parked->req)->pid, &caller);
 	row_word(&row, caller.command); /* nothing else shall look like what follows it */
 	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)parked->by,
-	         (int)caller.process.pid, (int)row.len, command, parked->face->facts.host);
+	         (int)caller.process.pid, (int)row.len, command, parked->front->facts.host);
 	return lc_evict(
-		parked->face->lc, node->lock, node->znode,
+		parked->front->lc, node->lock, node->znode,
 		&(struct lc_evictor){.uid = parked->by, .name = name, .token = node->entry.token},
 		done, parked, &parked->call);
 }
@@ -374,7 +374,7 @@ static void text_write(struct open_file *file, fuse_req_t req, const char *data,
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	write = park_by(file->face, req, file->node, sizeof(*write), budget_uid(file));
+	write = park_by(file->front, req, file->node, sizeof(*write), budget_uid(file));
 	if (!write)
 		return;
 	write->size = size;
@@ -394,7 +394,7 @@ static void text_carry(struct carry *carry, struct open_file *base)
 {
 	struct text_file *file = text_of(base);
 
-	file->content = content_carry(carry, &base->face->contents, file->content);
+	file->content = content_carry(carry, &base->front->contents, file->content);
 	CARRY_64(carry, file->czxid);
 	CARRY_BOOL(carry, file->written);
 }
@@ -408,7 +408,7 @@ static const struct file_ops text_ops = {
 	.carry = text_carry,
 };
 
-void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+void text_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	open_file_stored_carry(carry, face, &text_ops, stored);
+	open_file_stored_carry(carry, front, &text_ops, stored);
 }

@@ -5,7 +5,7 @@
 #ifndef FS_TEXT_H
 #define FS_TEXT_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/parked.h"
 
 struct text_file {
@@ -23,8 +23,8 @@ struct text_write {
 };
 
 /* Answers the request. */
-void text_open(struct face *face, fuse_req_t req, struct node *node, int flags);
-void text_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
+void text_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
+void text_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 /* The request asks to take an entry of a queue from its taker. For park_change(). */
 int evict_entry(struct parked *parked, lc_done_fn *done);

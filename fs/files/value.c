@@ -42,12 +42,12 @@ static bool belongs_to(const struct hold *hold, const struct writer *writer)
 }
 
 /* The hold by which the process may write, one that is not lost if there is one; NULL: none. */
-static struct hold *find_hold(const struct face *face, const char *lock,
+static struct hold *find_hold(const struct frontend *front, const char *lock,
                               const struct writer *writer)
 {
 	struct hold *hold, *lost = NULL;
 
-	DL_FOREACH(face->holds->held, hold) {
+	DL_FOREACH(front->holds->held, hold) {
 		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
 		    !belongs_to(hold, writer))
 			continue;
@@ -68,7 +68,7 @@ static struct hold *hold_of(const struct parked *parked)
 
 	if (parked->by == caller->uid)
 		writer.lineage = family_lineage(family_process(caller->pid));
-	hold = find_hold(parked->face, parked->node->lock, &writer);
+	hold = find_hold(parked->front, parked->node->lock, &writer);
 	free(writer.lineage);
 	return hold;
 }
@@ -97,7 +97,7 @@ static void value_written(void *ctx, int err)
 void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
 {
 	struct text_write *write =
-		park_by(file->base.face, req, file->base.node, sizeof(*write), budget_uid(file));
+		park_by(file->base.front, req, file->base.node, sizeof(*write), budget_uid(file));
 	struct parked *parked = &write->parked;
 	struct hold *hold;
 

@@ -47,9 +47,9 @@ static size_t read_groups(pid_t thread, gid_t groups[VIEWER_GROUPS_MAX])
 	return count;
 }
 
-static struct viewer *new_viewer(struct face *face, uid_t uid, size_t count)
+static struct viewer *new_viewer(struct frontend *front, uid_t uid, size_t count)
 {
-	struct viewer *viewer = budget_alloc(&face->files, uid,
+	struct viewer *viewer = budget_alloc(&front->files, uid,
 	                                     sizeof(*viewer) + count * sizeof(viewer->groups[0]));
 
 	if (!viewer)
@@ -60,13 +60,13 @@ static struct viewer *new_viewer(struct face *face, uid_t uid, size_t count)
 }
 
 /* Where the user's next rest is written down. NULL: the user has to wait for the end of one. */
-static struct viewer_rest *find_rest(struct face *face, uid_t uid)
+static struct viewer_rest *find_rest(struct frontend *front, uid_t uid)
 {
 	struct viewer_rest *over = NULL;
-	int64_t now = face->clock_us();
+	int64_t now = front->clock_us();
 
 	for (size_t i = 0; i < VIEWERS_RESTING_MAX; i++) {
-		struct viewer_rest *rest = &face->lists->viewers_rest[i];
+		struct viewer_rest *rest = &front->lists->viewers_rest[i];
 
 		if (rest->until_us <= now)
 			over = rest;
@@ -76,7 +76,7 @@ static struct viewer_rest *find_rest(struct face *face, uid_t uid)
 	return over;
 }
 
-struct viewer *viewer_of(struct face *face, fuse_req_t req)
+struct viewer *viewer_of(struct frontend *front, fuse_req_t req)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	gid_t groups[VIEWER_GROUPS_MAX];
@@ -85,7 +85,7 @@ struct viewer *viewer_of(struct face *face, fuse_req_t req)
 
 	if (ctx->uid != 0) { /* root needs none */
 		int64_t began = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), took;
-		struct viewer_rest *rest = find_rest(face, ctx->uid);
+		struct viewer_rest *rest = find_rest(front, ctx->uid);
 
 		if (!rest) {
 			errno = EBUSY;
@@ -96,10 +96,10 @@ struct viewer *viewer_of(struct face *face, fuse_req_t req)
 		if (took > DEAR_NS)
 			*rest = (struct viewer_rest){
 				.uid = ctx->uid,
-				.until_us = face->clock_us() + took / 1000 * REST,
+				.until_us = front->clock_us() + took / 1000 * REST,
 			};
 	}
-	viewer = new_viewer(face, ctx->uid, count);
+	viewer = new_viewer(front, ctx->uid, count);
 	if (!viewer)
 		return NULL;
 	viewer->gid = ctx->gid;
@@ -141,7 +141,7 @@ bool viewer_lists(const struct viewer *viewer, const struct lc_attributes *lock)
 	return may_do(viewer, lock, 5);
 }
 
-struct viewer *viewer_carry(struct carry *carry, struct face *face, struct viewer *viewer)
+struct viewer *viewer_carry(struct carry *carry, struct frontend *front, struct viewer *viewer)
 {
 	uid_t uid = viewer ? viewer->uid : 0;
 	size_t count = viewer ? viewer->count : 0;
@@ -149,7 +149,7 @@ struct viewer *viewer_carry(struct carry *carry, struct face *face, struct viewe
 	CARRY_U32(carry, uid);
 	CARRY_SIZE(carry, count, VIEWER_GROUPS_MAX);
 	if (carry->loads)
-		viewer = new_viewer(face, uid, count);
+		viewer = new_viewer(front, uid, count);
 	if (!viewer)
 		carry->refuse(strerror(errno));
 	CARRY_U32(carry, viewer->gid);

@@ -6,7 +6,7 @@
 #ifndef FS_VIEWER_H
 #define FS_VIEWER_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 /* Groups of a user beyond so many are passed over: less is seen then. */
 #define VIEWER_GROUPS_MAX 1024
@@ -20,8 +20,8 @@ struct viewer {
 
 /* The user whose request this is, which is an OPEN: its thread waits for us. Of the user's
  * budget of open files; NULL: errno. */
-struct viewer *viewer_of(struct face *face, fuse_req_t req);
-struct viewer *viewer_carry(struct carry *carry, struct face *face, struct viewer *viewer);
+struct viewer *viewer_of(struct frontend *front, fuse_req_t req);
+struct viewer *viewer_carry(struct carry *carry, struct frontend *front, struct viewer *viewer);
 /* The files in that lock. */
 bool viewer_enters(const struct viewer *viewer, const struct lc_attributes *lock);
 /* The names of the locks in it, too. */

@@ -37,7 +37,7 @@ struct step {
 };
 
 struct walk {
-	struct face *face;
+	struct frontend *front;
 	struct viewer *viewer;
 	struct stored *stored; /* of the caller: touched when the walk changes */
 	void (*answered)(void *ctx);
@@ -55,7 +55,7 @@ struct walk {
 static struct step *new_step(struct walk *walk, size_t path_size)
 {
 	struct step *step =
-		budget_alloc(&walk->face->files, walk->viewer->uid, sizeof(*step) + path_size);
+		budget_alloc(&walk->front->files, walk->viewer->uid, sizeof(*step) + path_size);
 
 	if (step)
 		step->walk = walk;
@@ -148,7 +148,7 @@ static void step_entries_read(void *ctx, int err, const struct lc_entry_info *in
 
 static void ask_entries(struct step *step, const struct lc_listing *listing)
 {
-	struct face *face = step->walk->face;
+	struct frontend *front = step->walk->front;
 	struct walk_lock *lock = &step->lock;
 	struct lc_entry first[2];
 	size_t count = 0;
@@ -157,7 +157,7 @@ static void ask_entries(struct step *step, const struct lc_listing *listing)
 		first[count++] = listing->entries[0];
 	if (lock->waiters > 0)
 		first[count++] = listing->entries[lock->holders];
-	check_asked(step, lc_known(face->lc, step->path, step->walk->viewer->uid, first, count,
+	check_asked(step, lc_known(front->lc, step->path, step->walk->viewer->uid, first, count,
 	                           step_entries_read, step, &step->call));
 }
 
@@ -224,7 +224,7 @@ static void step_listed(void *ctx, int err, const struct lc_listing *listing)
 
 static void ask_list(struct step *step)
 {
-	check_asked(step, lc_list(step->walk->face->lc, step->path, step->walk->viewer->uid,
+	check_asked(step, lc_list(step->walk->front->lc, step->path, step->walk->viewer->uid,
 	                          step_listed, step, &step->call));
 }
 
@@ -240,7 +240,7 @@ static void lock_stated(void *ctx, int err, const struct lc_lock_info *info)
 		return;
 	}
 	step->lock.slots = info->slots;
-	attributes = info->has_attributes ? &info->attributes : &walk->face->without;
+	attributes = info->has_attributes ? &info->attributes : &walk->front->without;
 	if (info->children == 0 || !viewer_enters(walk->viewer, attributes)) {
 		answer_step(step, 0);
 		return;
@@ -262,21 +262,21 @@ static void ask_step(struct step *step)
 		step->lists = true;
 		ask_list(step);
 	} else {
-		check_asked(step, lc_stat(walk->face->lc, step->path, walk->viewer->uid,
+		check_asked(step, lc_stat(walk->front->lc, step->path, walk->viewer->uid,
 		                          lock_stated, step, &step->call));
 	}
 }
 
 /* ---- all of them ---- */
 
-static struct walk *new_walk(struct face *face, struct viewer *viewer, struct stored *stored,
+static struct walk *new_walk(struct frontend *front, struct viewer *viewer, struct stored *stored,
                              void (*answered)(void *ctx), void *ctx)
 {
-	struct walk *walk = budget_alloc(&face->files, viewer->uid, sizeof(*walk));
+	struct walk *walk = budget_alloc(&front->files, viewer->uid, sizeof(*walk));
 
 	if (walk)
 		*walk = (struct walk){
-			.face = face,
+			.front = front,
 			.viewer = viewer,
 			.stored = stored,
 			.answered = answered,
@@ -285,10 +285,10 @@ static struct walk *new_walk(struct face *face, struct viewer *viewer, struct st
 	return walk;
 }
 
-struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
+struct walk *walk_begin(struct frontend *front, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx)
 {
-	struct walk *walk = new_walk(face, viewer, stored, answered, ctx);
+	struct walk *walk = new_walk(front, viewer, stored, answered, ctx);
 	struct step *root;
 
 	if (!walk)
@@ -307,7 +307,7 @@ void walk_end(struct walk *walk)
 	struct step *step, *next;
 
 	DL_FOREACH_SAFE(walk->steps, step, next) {
-		if (walk->face->lc && step->call) /* with the engine they are gone */
+		if (walk->front->lc && step->call) /* with the engine they are gone */
 			lc_cancel(step->call);
 		drop_step(step);
 	}
@@ -437,10 +437,10 @@ static void lock_step_carry(struct carry *carry, struct walk *walk, const struct
 	DL_APPEND(walk->steps, read);
 }
 
-struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
+struct walk *walk_carry(struct carry *carry, struct walk *walk, struct frontend *front,
                         struct stored *stored, void (*answered)(void *ctx), void *ctx)
 {
-	struct viewer *viewer = viewer_carry(carry, face, walk ? walk->viewer : NULL);
+	struct viewer *viewer = viewer_carry(carry, front, walk ? walk->viewer : NULL);
 	struct step *step = NULL, *last;
 	size_t count = 0;
 
@@ -449,7 +449,7 @@ struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *fac
 		step = walk->steps;
 		DL_COUNT(walk->steps, last, count);
 	} else {
-		walk = new_walk(face, viewer, stored, answered, ctx);
+		walk = new_walk(front, viewer, stored, answered, ctx);
 		if (!walk)
 			carry->refuse(strerror(errno));
 	}

@@ -30,7 +30,7 @@ struct walk;
 /* `stored`: the caller's object, whose record includes the walk. `answered`: something has been
  * answered, and walk_next() may return more. It is not called inside a call of the walk.
  * Takes the viewer. NULL: errno. */
-struct walk *walk_begin(struct face *face, struct viewer *viewer, struct stored *stored,
+struct walk *walk_begin(struct frontend *front, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx);
 void walk_end(struct walk *walk);
 
@@ -43,7 +43,7 @@ bool walk_over(const struct walk *walk);
 
 /* It goes on where it was: locks that were asked about and not reported yet are asked about again.
  * For one that is read, as walk_begin(). */
-struct walk *walk_carry(struct carry *carry, struct walk *walk, struct face *face,
+struct walk *walk_carry(struct carry *carry, struct walk *walk, struct frontend *front,
                         struct stored *stored, void (*answered)(void *ctx), void *ctx);
 
 #endif

@@ -31,7 +31,7 @@ static struct advisory *advisory_of(struct open_file *file)
 /* The guardian must tell the opener from a process that has lost the lock. 0 or -errno. */
 static int begin_advisory(struct advisory *file, fuse_req_t req)
 {
-	struct guardian *guardian = file->door.base.face->guardian;
+	struct guardian *guardian = file->door.base.front->guardian;
 	const struct node *node = file->door.base.node;
 	struct guarded guarded;
 
@@ -50,10 +50,10 @@ static int begin_advisory(struct advisory *file, fuse_req_t req)
 	return 0;
 }
 
-void advisory_open(struct face *face, fuse_req_t req, struct node *node)
+void advisory_open(struct frontend *front, fuse_req_t req, struct node *node)
 {
 	struct open_file *file =
-		open_file_new(face, &advisory_ops.file, node, fuse_req_ctx(req)->uid);
+		open_file_new(front, &advisory_ops.file, node, fuse_req_ctx(req)->uid);
 	int r;
 
 	if (!file) {
@@ -85,7 +85,7 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
 		          : is_by(claim, file))
 			flock_claim_drop(claim);
-	holds_drop_where(file->door.base.face, file, owner);
+	holds_drop_where(file->door.base.front, file, owner);
 }
 
 /* The process may have given the file to a child: from now on the child's lock is not shared
@@ -127,7 +127,7 @@ static void advisory_close(struct open_file *base)
 	struct advisory *file = advisory_of(base);
 
 	drop_claims(file, NULL);
-	guardian_release(base->face->guardian, file->slot);
+	guardian_release(base->front->guardian, file->slot);
 	if (file->opener_life >= 0)
 		close(file->opener_life);
 }
@@ -147,7 +147,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		.uid = fuse_req_ctx(req)->uid,
 	};
 
-	if (file->door.base.face->read_only) {
+	if (file->door.base.front->read_only) {
 		fuse_reply_err(req, EROFS);
 		return;
 	}
@@ -156,7 +156,7 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		return;
 	}
 	family_identify(fuse_req_ctx(req)->pid, &request.asker);
-	flock_claim_take(file->door.base.face, req, &request);
+	flock_claim_take(file->door.base.front, req, &request);
 }
 
 static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
@@ -166,7 +166,7 @@ static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kin
 
 	if (claim)
 		flock_claim_drop(claim);
-	holds_drop_where(file->door.base.face, file, &owner);
+	holds_drop_where(file->door.base.front, file, &owner);
 	fuse_reply_err(req, 0);
 }
 
@@ -248,7 +248,7 @@ static const struct lc_entry *in_the_way(const struct lc_listing *listing, enum 
 	return NULL;
 }
 
-static void describe_lock(const struct face *face, const struct node *node,
+static void describe_lock(const struct frontend *front, const struct node *node,
                           const struct lc_entry *entry, enum lc_mode wanted, struct flock *ret_lock)
 {
 	const struct flock_claim *claim = claim_of_entry(node, entry);
@@ -256,7 +256,7 @@ static void describe_lock(const struct face *face, const struct node *node,
 	/* The name of a host is cut: at that length it may be another one's. */
 	bool whole = strlen(entry->host) < LC_HOST_MAX;
 	bool here = claim || (entry->of_mount && entry->pid > 0 && whole &&
-	                      strcmp(entry->host, lc_host(face->lc)) == 0);
+	                      strcmp(entry->host, lc_host(front->lc)) == 0);
 
 	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
 	if (claim && claim->id.kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
@@ -278,7 +278,7 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 {
 	const struct getlk *getlk = ctx;
 	struct parked *parked = ctx;
-	struct face *face = parked->face;
+	struct frontend *front = parked->front;
 	struct node *node = parked->node;
 	struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	enum lc_mode mode = getlk->mode;
@@ -293,7 +293,7 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 	first = in_the_way(listing, mode, getlk->slots, znode_of(own ? own->base.hold : NULL),
 	                   znode_of(companion));
 	if (first)
-		describe_lock(face, node, first, mode, &lock);
+		describe_lock(front, node, first, mode, &lock);
 	fuse_reply_lock(parked->req, &lock);
 	parked_free(parked);
 }
@@ -307,7 +307,7 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 	if (!unpark_succeeded(parked, err))
 		return;
 	getlk->slots = info->slots;
-	park_call(parked, lc_list(parked->face->lc, parked->node->lock, parked_uid(parked),
+	park_call(parked, lc_list(parked->front->lc, parked->node->lock, parked_uid(parked),
 	                          conflicts_listed, parked, &parked->call));
 }
 
@@ -343,7 +343,7 @@ static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owne
 		fuse_reply_lock(req, &free_lock);
 		return;
 	}
-	getlk = park(base->face, req, base->node, sizeof(*getlk));
+	getlk = park(base->front, req, base->node, sizeof(*getlk));
 	if (!getlk)
 		return;
 	parked = &getlk->parked;
@@ -351,10 +351,10 @@ static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owne
 	getlk->owner = owner;
 	getlk->mode = mode;
 	if (mode == LC_SHARED) /* no matter how many slots */
-		park_call(parked, lc_list(base->face->lc, base->node->lock, parked_uid(parked),
+		park_call(parked, lc_list(base->front->lc, base->node->lock, parked_uid(parked),
 		                          conflicts_listed, parked, &parked->call));
 	else
-		park_call(parked, lc_stat(base->face->lc, base->node->lock, parked_uid(parked),
+		park_call(parked, lc_stat(base->front->lc, base->node->lock, parked_uid(parked),
 		                          slots_counted, parked, &parked->call));
 }
 
@@ -409,7 +409,7 @@ static void advisory_carry(struct carry *carry, struct open_file *base)
 	caller_carry(carry, &file->opener);
 	file->opener_life = process_life_carry(carry, file->opener.process.pid, budget_uid(file),
 	                                       file->opener_life);
-	file->slot = guardian_slot_carry(carry, base->face->guardian, file->slot);
+	file->slot = guardian_slot_carry(carry, base->front->guardian, file->slot);
 	door_carry(carry, base);
 	carry_copy(carry, file->reason, sizeof(file->reason));
 }
@@ -435,7 +435,7 @@ static const struct door_ops advisory_ops = {
 	.keep_reason = keep_reason,
 };
 
-void advisory_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+void advisory_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	open_file_stored_carry(carry, face, &advisory_ops.file, stored);
+	open_file_stored_carry(carry, front, &advisory_ops.file, stored);
 }

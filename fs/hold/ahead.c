@@ -15,7 +15,7 @@
 
 /* Goes when it is answered. */
 struct question {
-	struct face *face;
+	struct frontend *front;
 	uint64_t serial; /* of the hold, which may be gone by then */
 	struct lc_call *call;
 	struct lc_ahead *ahead;
@@ -33,7 +33,7 @@ static void session_asked(void *ctx, int err, int64_t renewed_ms)
 	struct hold *hold;
 
 	(void)renewed_ms;
-	DL_FOREACH(question->face->holds->held, hold)
+	DL_FOREACH(question->front->holds->held, hold)
 		if (err == -ENOENT && hold->serial == question->serial) {
 			story_after(&hold->story, question->ahead);
 			stored_touch(&hold->stored);
@@ -55,11 +55,11 @@ void ahead_granted(struct hold *hold)
 		return;
 	}
 	*question = (struct question){
-		.face = hold->face,
+		.front = hold->front,
 		.serial = hold->serial,
 		.ahead = ahead,
 	};
-	if (lc_renewed(hold->face->lc, hold->node->lock, hold->story.uid, ahead->znode,
+	if (lc_renewed(hold->front->lc, hold->node->lock, hold->story.uid, ahead->znode,
 	               session_asked, question, &question->call) < 0)
 		free_question(question);
 }

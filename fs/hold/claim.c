@@ -20,7 +20,7 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
                const struct caller *caller, uid_t uid)
 {
 	const struct node *door = file->node;
-	struct guardian *guardian = hold->face->guardian;
+	struct guardian *guardian = hold->front->guardian;
 	const struct guarded guarded = {
 		.uid = uid,
 		.process = caller->process,
@@ -92,7 +92,7 @@ void claim_watch_waiters(struct claim *claim)
 /* The reason tells others why the lock is not free. */
 static void keep_lock(struct hold *hold)
 {
-	int64_t left_us = hold->least_until_us - hold->face->clock_us();
+	int64_t left_us = hold->least_until_us - hold->front->clock_us();
 	int64_t until_ms = clock_read_ns(CLOCK_REALTIME) / 1000000 + left_us / 1000;
 	const char *reason = lc_reason(hold->taker);
 	char text[LC_REASON_MAX + 1], until[VIEW_TIME_MAX];
@@ -107,8 +107,8 @@ static void keep_lock(struct hold *hold)
 static void give_back(struct hold *hold)
 {
 	if (hold->state == HOLD_HELD && hold->least_until_us != INT64_MIN &&
-	    !hold->face->draining && hold->taker && lc_holds(hold->taker) &&
-	    hold->face->clock_us() < hold->least_until_us)
+	    !hold->front->draining && hold->taker && lc_holds(hold->taker) &&
+	    hold->front->clock_us() < hold->least_until_us)
 		keep_lock(hold);
 	else
 		hold_free(hold);
@@ -118,8 +118,8 @@ void claim_part(struct claim *claim)
 {
 	struct hold *hold = claim->hold;
 
-	story_stopped(&hold->story, guardian_stopped(hold->face->guardian, claim->slot));
-	guardian_release(hold->face->guardian, claim->slot);
+	story_stopped(&hold->story, guardian_stopped(hold->front->guardian, claim->slot));
+	guardian_release(hold->front->guardian, claim->slot);
 	if (!claim->next && hold->claims == claim)
 		story_parted(&hold->story, claim->pid, claim->life);
 	family_unwatch(claim->pid, claim->life);
@@ -143,7 +143,7 @@ void claim_move(struct claim *claim, struct hold *to)
 	DL_APPEND(to->claims, claim);
 	stored_touch(&from->stored);
 	stored_touch(&to->stored);
-	guardian_limit(to->face->guardian, claim->slot, to->most_until_us);
+	guardian_limit(to->front->guardian, claim->slot, to->most_until_us);
 	if (!from->claims)
 		hold_free(from);
 }

@@ -94,7 +94,7 @@ void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 		reply_token(taker, req, size, off - door->token_at);
 		return;
 	}
-	read = park(file->face, req, file->node, sizeof(*read));
+	read = park(file->front, req, file->node, sizeof(*read));
 	if (!read)
 		return;
 	read->taker = taker;
@@ -135,7 +135,7 @@ static struct claim *claim_of(const struct fsync *fsync)
 /* One that on_lost has begun to stop does not get the lock back, though the contact may. */
 static bool is_stopped(const struct fsync *fsync, const struct claim *claim)
 {
-	return guardian_stopped(fsync->parked.face->guardian, claim->slot);
+	return guardian_stopped(fsync->parked.front->guardian, claim->slot);
 }
 
 static void confirmed(void *ctx, int err)
@@ -159,7 +159,7 @@ static int confirm(struct fsync *fsync)
 
 void door_fsync(struct open_file *file, fuse_req_t req)
 {
-	struct fsync *fsync = park(file->face, req, file->node, sizeof(*fsync));
+	struct fsync *fsync = park(file->front, req, file->node, sizeof(*fsync));
 
 	if (!fsync)
 		return;
@@ -211,7 +211,7 @@ void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t 
 	}
 	if (poller)
 		claim_watch_waiters(claim);
-	parked = park_or(file->face, req, file->node, sizeof(*parked), not_known);
+	parked = park_or(file->front, req, file->node, sizeof(*parked), not_known);
 	if (parked)
 		park_call(parked, lc_has_waiters(taker, waiters_told, parked, &parked->call));
 }

@@ -6,7 +6,7 @@
 #ifndef FS_DOOR_FILE_H
 #define FS_DOOR_FILE_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 struct claim;
 

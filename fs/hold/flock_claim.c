@@ -326,23 +326,24 @@ void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t
 
 /* ---- over a reload ---- */
 
-static struct open_file *file_carry(struct carry *carry, struct face *face, struct open_file *file)
+static struct open_file *file_carry(struct carry *carry, struct frontend *front,
+                                    struct open_file *file)
 {
 	uint64_t fh = file ? file->fh : 0;
 
 	CARRY_64(carry, fh);
 	if (carry->loads)
-		file = open_file_find(face, fh);
+		file = open_file_find(front, fh);
 	if (!file || !file->ops->flock)
 		carry->refuse("the state has a lock without a file");
 	return file;
 }
 
-static struct hold *hold_of_serial(struct carry *carry, struct face *face, uint64_t serial)
+static struct hold *hold_of_serial(struct carry *carry, struct frontend *front, uint64_t serial)
 {
 	struct hold *hold;
 
-	DL_FOREACH(face->holds->held, hold)
+	DL_FOREACH(front->holds->held, hold)
 		if (hold->serial == serial)
 			return hold;
 	if (serial != 0)
@@ -359,8 +360,8 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 		carry->refuse(strerror(ENOMEM));
 	if (!carry->loads)
 		ask->serial = ask->replaces ? ask->replaces->serial : 0;
-	request->file =
-		(struct advisory *)file_carry(carry, hold->face, (struct open_file *)request->file);
+	request->file = (struct advisory *)file_carry(carry, hold->front,
+	                                              (struct open_file *)request->file);
 	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
 	CARRY_64(carry, request->owner);
 	CARRY_ENUM(carry, request->mode, LC_SHARED);
@@ -382,7 +383,7 @@ static void ask_carried(struct carry *carry, struct hold *hold)
 {
 	struct ask *ask = hold->ctx;
 
-	ask->replaces = hold_of_serial(carry, hold->face, ask->serial);
+	ask->replaces = hold_of_serial(carry, hold->front, ask->serial);
 }
 
 static struct claim *own_carry(struct carry *carry, struct hold *hold, struct claim *base)
@@ -391,7 +392,7 @@ static struct claim *own_carry(struct carry *carry, struct hold *hold, struct cl
 
 	if (!claim)
 		carry->refuse(strerror(ENOMEM));
-	claim->base.file = file_carry(carry, hold->face, claim->base.file);
+	claim->base.file = file_carry(carry, hold->front, claim->base.file);
 	CARRY_ENUM(carry, claim->id.kind, CLAIM_FCNTL);
 	CARRY_64(carry, claim->id.owner);
 	CARRY_ENUM(carry, claim->mode, LC_SHARED);
@@ -413,10 +414,10 @@ const struct hold_kind flock_claim_hold_kind = {
 };
 
 /* The hold that lingers since the same request was interrupted. */
-static struct hold *adopt_ask(struct face *face, const struct hold_request *want,
+static struct hold *adopt_ask(struct frontend *front, const struct hold_request *want,
                               const struct claim_request *request)
 {
-	struct hold *hold = hold_adopt(face, want);
+	struct hold *hold = hold_adopt(front, want);
 	struct ask *ask = hold ? hold->ctx : NULL;
 
 	if (!ask)
@@ -441,7 +442,7 @@ static bool is_replaced(const struct node *node, const struct hold *hold)
 }
 
 /* A new hold, at the end of the queue. */
-static int queue_up(struct face *face, const struct hold_request *want,
+static int queue_up(struct frontend *front, const struct hold_request *want,
                     const struct claim_request *request, struct hold **ret_hold)
 {
 	struct ask *ask;
@@ -453,7 +454,7 @@ static int queue_up(struct face *face, const struct hold_request *want,
 	ask = calloc(1, sizeof(*ask));
 	if (!ask)
 		return -ENOMEM;
-	r = hold_take(face, want, ask, ret_hold);
+	r = hold_take(front, want, ask, ret_hold);
 	if (r < 0) {
 		free(ask);
 		return r;
@@ -463,8 +464,8 @@ static int queue_up(struct face *face, const struct hold_request *want,
 	return 0;
 }
 
-static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_request *request,
-                          struct hold *old)
+static void wait_for_lock(struct frontend *front, fuse_req_t req,
+                          const struct claim_request *request, struct hold *old)
 {
 	struct hold_request want = {
 		.kind = &flock_claim_hold_kind,
@@ -482,8 +483,8 @@ static void wait_for_lock(struct face *face, fuse_req_t req, const struct claim_
 		.owner = request->owner,
 		.reason = request->file->reason,
 	};
-	struct hold *hold = adopt_ask(face, &want, request);
-	int r = hold ? 0 : queue_up(face, &want, request, &hold);
+	struct hold *hold = adopt_ask(front, &want, request);
+	int r = hold ? 0 : queue_up(front, &want, request, &hold);
 
 	if (r < 0)
 		fuse_reply_err(req, -r);
@@ -501,12 +502,12 @@ static bool change_mode_in_place(struct flock_claim *claim, enum lc_mode mode)
 	return claim->mode == mode;
 }
 
-void flock_claim_take(struct face *face, fuse_req_t req, const struct claim_request *request)
+void flock_claim_take(struct frontend *front, fuse_req_t req, const struct claim_request *request)
 {
 	struct flock_claim *own = flock_claim_find(request->node, request->kind, request->owner);
 	struct hold *hold;
 
-	if (hold_resume(face, req))
+	if (hold_resume(front, req))
 		return;
 	if (own && !lc_holds(own->base.hold->taker)) {
 		fuse_reply_err(req, EIO);
@@ -525,5 +526,5 @@ void flock_claim_take(struct face *face, fuse_req_t req, const struct claim_requ
 	if (hold && (hold->story.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
 		give_lock(hold, req, request);
 	else
-		wait_for_lock(face, req, request, hold);
+		wait_for_lock(front, req, request, hold);
 }

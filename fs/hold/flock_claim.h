@@ -61,7 +61,7 @@ struct claim_request {
 };
 
 /* Answers the request. */
-void flock_claim_take(struct face *face, fuse_req_t req, const struct claim_request *request);
+void flock_claim_take(struct frontend *front, fuse_req_t req, const struct claim_request *request);
 /* Of its base. */
 struct flock_claim *flock_claim_of(struct claim *base);
 /* The claim of that owner, or NULL. */

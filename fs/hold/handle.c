@@ -78,7 +78,7 @@ static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t re
 /* A file that waits has its hold's node. */
 static void waiting_handle_carry(struct carry *carry, struct hold *hold)
 {
-	struct open_file *file = open_file_carry(carry, hold->face, &handle_ops.file, hold->ctx);
+	struct open_file *file = open_file_carry(carry, hold->front, &handle_ops.file, hold->ctx);
 
 	if (carry->loads)
 		open_file_set_node(file, hold->node);
@@ -89,7 +89,7 @@ static void waiting_handle_carry(struct carry *carry, struct hold *hold)
 static struct claim *handle_carry(struct carry *carry, struct hold *hold, struct claim *claim)
 {
 	struct open_file *file =
-		open_file_carry(carry, hold->face, &handle_ops.file, claim ? claim->file : NULL);
+		open_file_carry(carry, hold->front, &handle_ops.file, claim ? claim->file : NULL);
 
 	open_file_node_carry(carry, file);
 	door_carry(carry, file);
@@ -109,22 +109,23 @@ const struct hold_kind handle_kind = {
 static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request)
 {
 	struct open_file *file =
-		open_file_new(family->face, &handle_ops.file, request->node, request->uid);
+		open_file_new(family->front, &handle_ops.file, request->node, request->uid);
 	int error = errno;
 
 	/* A place that the process has left here by an interrupt is not needed any more. */
-	holds_drop(family->face, request->caller.process.pid, request->node->lock);
+	holds_drop(family->front, request->caller.process.pid, request->node->lock);
 	if (file)
 		open_by(family, handle_of(file), req, &request->caller);
 	else
 		fuse_reply_err(req, error);
 }
 
-static void queue_open(struct face *face, fuse_req_t req, const struct hold_request *request)
+static void queue_open(struct frontend *front, fuse_req_t req, const struct hold_request *request)
 {
-	struct open_file *file = open_file_new(face, &handle_ops.file, request->node, request->uid);
+	struct open_file *file =
+		open_file_new(front, &handle_ops.file, request->node, request->uid);
 	struct hold *hold;
-	int r = file ? hold_take(face, request, file, &hold) : -errno;
+	int r = file ? hold_take(front, request, file, &hold) : -errno;
 
 	if (r == 0) {
 		hold_wait(hold, req);
@@ -136,7 +137,7 @@ static void queue_open(struct face *face, fuse_req_t req, const struct hold_requ
 	free(request->lineage);
 }
 
-void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags)
+void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
 {
 	struct hold_request request = {
 		.kind = &handle_kind,
@@ -149,14 +150,14 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags
 	};
 	struct hold *hold;
 
-	hold = hold_resume(face, req);
+	hold = hold_resume(front, req);
 	if (hold)
 		return;
 	/* It would look like a lock, and be none. */
 	if ((flags & O_ACCMODE) == O_RDONLY) {
-		if (face->holds->stories.log_takes) {
+		if (front->holds->stories.log_takes) {
 			family_see(fuse_req_ctx(req)->pid, &request.caller);
-			story_refuse(&face->holds->stories, node->lock, &request.caller,
+			story_refuse(&front->holds->stories, node->lock, &request.caller,
 			             request.uid, -EACCES,
 			             "a door opened for reading only would not take the lock");
 		}
@@ -170,18 +171,18 @@ void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags
 	family_identify(fuse_req_ctx(req)->pid, &request.caller);
 	if (node->door.joins)
 		request.lineage = family_lineage(request.caller.process.pid);
-	hold = request.lineage ? hold_of_family(face, node->lock, request.lineage) : NULL;
+	hold = request.lineage ? hold_of_family(front, node->lock, request.lineage) : NULL;
 	if (hold) {
 		join_family(hold, req, &request);
 		free(request.lineage);
 		return;
 	}
-	hold = hold_adopt(face, &request);
+	hold = hold_adopt(front, &request);
 	if (hold) {
 		hold_wait(hold, req);
 		return;
 	}
-	queue_open(face, req, &request);
+	queue_open(front, req, &request);
 }
 
 static struct claim *handle_claim(struct open_file *file, fuse_req_t req)

@@ -8,7 +8,7 @@
 #include "hold/hold.h"
 
 /* Answers the request when the lock is held, or not to be had. */
-void handle_open(struct face *face, fuse_req_t req, struct node *node, int flags);
+void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
 /* Of holds that doors have: for hold_stored_carry(). */
 extern const struct hold_kind handle_kind;
 

@@ -38,7 +38,7 @@ static void stop_admitting(struct hold *hold)
 {
 	stored_touch(&hold->stored);
 	if (hold->admit_prev)
-		DL_DELETE2(hold->face->holds->admitting, hold, admit_prev, admit_next);
+		DL_DELETE2(hold->front->holds->admitting, hold, admit_prev, admit_next);
 	hold->admit_prev = NULL;
 }
 
@@ -64,7 +64,7 @@ void hold_step(struct hold *hold, enum hold_state to)
 		[HOLD_KEPT] = 1 << HOLD_GONE,
 		[HOLD_GONE] = 0,
 	};
-	struct face *face = hold->face;
+	struct frontend *front = hold->front;
 	enum hold_state from = hold->state;
 	bool was_granted = hold_is_granted(hold);
 
@@ -73,28 +73,28 @@ void hold_step(struct hold *hold, enum hold_state to)
 	hold->state = to;
 	stored_touch(&hold->stored);
 	if (from == HOLD_WAITING) {
-		DL_DELETE(face->holds->waiting, hold);
-		face->holds->seekers -= hold->lineage != NULL;
+		DL_DELETE(front->holds->waiting, hold);
+		front->holds->seekers -= hold->lineage != NULL;
 	}
 	if (from == HOLD_LINGERING || from == HOLD_KEPT)
-		linger_end(&face->holds->linger, &hold->lingering);
+		linger_end(&front->holds->linger, &hold->lingering);
 	if (from == HOLD_HELD)
 		stop_admitting(hold);
 	if (was_granted && !hold_is_granted(hold))
-		DL_DELETE(face->holds->held, hold);
+		DL_DELETE(front->holds->held, hold);
 	if (to == HOLD_WAITING) {
-		DL_APPEND(face->holds->waiting, hold);
-		face->holds->seekers += hold->lineage != NULL;
+		DL_APPEND(front->holds->waiting, hold);
+		front->holds->seekers += hold->lineage != NULL;
 	}
 	if (to == HOLD_GRANTING)
-		DL_APPEND(face->holds->held, hold);
+		DL_APPEND(front->holds->held, hold);
 	if (to == HOLD_KEPT)
-		linger_keep(&face->holds->linger, &hold->lingering, hold->least_until_us);
+		linger_keep(&front->holds->linger, &hold->lingering, hold->least_until_us);
 }
 
 void hold_free(struct hold *hold)
 {
-	struct face *face = hold->face;
+	struct frontend *front = hold->front;
 
 	if (hold->state != HOLD_GONE)
 		hold_step(hold, HOLD_GONE);
@@ -103,9 +103,9 @@ void hold_free(struct hold *hold)
 	story_end(&hold->story, hold->taker);
 	if (hold->taker)
 		lc_leave(hold->taker);
-	node_unref(face->nodes, hold->node);
+	node_unref(front->nodes, hold->node);
 	free(hold->lineage);
-	face->holds->count--;
+	front->holds->count--;
 	stored_end(&hold->stored);
 	free(hold);
 }
@@ -131,9 +131,9 @@ static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
 /* The request is answered before the lock came. After EINTR the place lingers. */
 static void answer_early(struct hold *hold, int error)
 {
-	struct face *face = hold->face;
-	bool lingers = error == EINTR && !face->draining &&
-	               linger_begin(&face->holds->linger, &hold->lingering, hold->asker);
+	struct frontend *front = hold->front;
+	bool lingers = error == EINTR && !front->draining &&
+	               linger_begin(&front->holds->linger, &hold->lingering, hold->asker);
 
 	fuse_reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
 	if (!lingers)
@@ -152,16 +152,16 @@ static void wait_interrupted(fuse_req_t req, void *ctx)
  * are left for the next turn. */
 static bool admit_family(struct hold *family)
 {
-	struct face *face = family->face;
+	struct frontend *front = family->front;
 	struct lineage *now = NULL;
 	struct hold *hold, *next;
 	bool all = true;
 
-	DL_FOREACH_SAFE(face->holds->waiting, hold, next) {
+	DL_FOREACH_SAFE(front->holds->waiting, hold, next) {
 		if (!hold->lineage || hold->compared >= family->serial ||
 		    strcmp(hold->node->lock, family->node->lock) != 0)
 			continue;
-		all = face->clock_us() <= face->holds->admit_until_us;
+		all = front->clock_us() <= front->holds->admit_until_us;
 		if (!all)
 			break;
 		hold->compared = family->serial;
@@ -176,10 +176,10 @@ static bool admit_family(struct hold *family)
 	return all;
 }
 
-static void admit_families(struct face *face)
+static void admit_families(struct frontend *front)
 {
-	while (face->holds->admitting && admit_family(face->holds->admitting))
-		stop_admitting(face->holds->admitting);
+	while (front->holds->admitting && admit_family(front->holds->admitting))
+		stop_admitting(front->holds->admitting);
 }
 
 /* ---- the answer ---- */
@@ -192,7 +192,7 @@ static void begin_limits(struct hold *hold)
 
 	if (door->most_us == LC_FOREVER && door->least_us == 0)
 		return;
-	now = hold->face->clock_us();
+	now = hold->front->clock_us();
 	hold->most_until_us = later(now, door->most_us);
 	if (hold->most_until_us != LC_FOREVER)
 		lc_limit(hold->taker, hold->most_until_us);
@@ -202,7 +202,7 @@ static void begin_limits(struct hold *hold)
 
 static void answer_request(struct hold *hold, int err)
 {
-	struct face *face = hold->face;
+	struct frontend *front = hold->front;
 	fuse_req_t req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
 
 	if (err < 0) {
@@ -211,7 +211,7 @@ static void answer_request(struct hold *hold, int err)
 		hold_free(hold);
 		return;
 	}
-	hold->serial = ++face->holds->grants;
+	hold->serial = ++front->holds->grants;
 	begin_limits(hold);
 	hold->kind->granted(hold, req);
 	hold->ctx = NULL;
@@ -222,10 +222,10 @@ static void answer_request(struct hold *hold, int err)
 	hold_step(hold, HOLD_HELD);
 	story_granted(&hold->story, hold->taker);
 	ahead_granted(hold);
-	if (face->holds->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
-		DL_APPEND2(face->holds->admitting, hold, admit_prev, admit_next);
+	if (front->holds->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
+		DL_APPEND2(front->holds->admitting, hold, admit_prev, admit_next);
 		stored_touch(&hold->stored);
-		admit_families(face);
+		admit_families(front);
 	}
 }
 
@@ -240,7 +240,7 @@ static void lock_taken(void *ctx, int err)
 	hold->answer = err;
 	stored_touch(&hold->stored);
 	if (err == 0)
-		linger_at_head(&hold->face->holds->linger, &hold->lingering);
+		linger_at_head(&hold->front->holds->linger, &hold->lingering);
 }
 
 /* ---- loss ---- */
@@ -251,13 +251,13 @@ static const char *why_lost(const struct hold *hold)
 	const struct claim *claim;
 	struct lc_status status;
 
-	if (hold->face->clock_us() >= hold->most_until_us)
+	if (hold->front->clock_us() >= hold->most_until_us)
 		return "held too long";
-	lc_status(hold->face->lc, &status);
+	lc_status(hold->front->lc, &status);
 	/* To a daemon that has taken over the guardian may have been first. */
 	DL_FOREACH(hold->claims, claim)
 		if (status.lease_left_us > 0 &&
-		    guardian_has_lost(hold->face->guardian, claim->slot))
+		    guardian_has_lost(hold->front->guardian, claim->slot))
 			return "the lease was about to end, and its holder is stopped";
 	return NULL;
 }
@@ -280,7 +280,7 @@ static void lock_lost(void *ctx)
 		hold->kind->lost(hold);
 	DL_FOREACH(hold->claims, claim) {
 		claim_wake(claim);
-		guardian_lose(hold->face->guardian, claim->slot);
+		guardian_lose(hold->front->guardian, claim->slot);
 	}
 }
 
@@ -301,9 +301,9 @@ static pid_t asker_of(const struct hold_request *request)
 	return request->asker ? request->asker : request->caller.process.pid;
 }
 
-struct hold *hold_adopt(struct face *face, const struct hold_request *request)
+struct hold *hold_adopt(struct frontend *front, const struct hold_request *request)
 {
-	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads};
+	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads};
 	pid_t pid = asker_of(request);
 
 	for (size_t i = 0; i < 2 && pid > 0; i++)
@@ -326,7 +326,7 @@ struct hold *hold_adopt(struct face *face, const struct hold_request *request)
 	return NULL;
 }
 
-int hold_take(struct face *face, const struct hold_request *request, void *ctx,
+int hold_take(struct frontend *front, const struct hold_request *request, void *ctx,
               struct hold **ret_hold)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
@@ -349,7 +349,7 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 	*hold = (struct hold){
 		.kind = request->kind,
 		.ctx = ctx,
-		.face = face,
+		.front = front,
 		.node = request->node,
 		.asker = asker_of(request),
 		.where = request->where,
@@ -359,18 +359,18 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 		.least_until_us = INT64_MIN,
 		.answer = NO_ANSWER,
 	};
-	r = lc_take(face->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
+	r = lc_take(front->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
-		story_refuse(&face->holds->stories, request->node->lock, &request->caller,
+		story_refuse(&front->holds->stories, request->node->lock, &request->caller,
 		             request->uid, r, NULL);
 		free(hold);
 		return r;
 	}
-	story_begin(&hold->story, &face->holds->stories, hold->node->lock, request->mode,
+	story_begin(&hold->story, &front->holds->stories, hold->node->lock, request->mode,
 	            &request->caller, request->uid);
 	node_ref(hold->node);
-	face->holds->count++;
-	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
+	front->holds->count++;
+	stored_begin(&front->stored, &hold->stored, STORED_HOLD, 0);
 	*ret_hold = hold;
 	return 0;
 }
@@ -378,9 +378,9 @@ int hold_take(struct face *face, const struct hold_request *request, void *ctx,
 void hold_wait(struct hold *hold, fuse_req_t req)
 {
 	hold->req = req;
-	hold->unique = pending_unique(hold->face);
-	hold->since_us = hold->face->clock_us();
-	hold->compared = hold->face->holds->grants; /* the caller has asked hold_of_family() */
+	hold->unique = pending_unique(hold->front);
+	hold->since_us = hold->front->clock_us();
+	hold->compared = hold->front->holds->grants; /* the caller has asked hold_of_family() */
 	hold_step(hold, HOLD_WAITING);
 	if (hold->answer != NO_ANSWER)
 		answer_request(hold, hold->answer);
@@ -390,15 +390,15 @@ void hold_wait(struct hold *hold, fuse_req_t req)
 
 bool hold_find_taker(struct hold *hold, uint64_t taker_id)
 {
-	hold->taker = lc_claim(hold->face->lc, taker_id, lock_taken, lock_lost, hold);
+	hold->taker = lc_claim(hold->front->lc, taker_id, lock_taken, lock_lost, hold);
 	if (hold->taker && hold->most_until_us != LC_FOREVER)
 		lc_limit(hold->taker, hold->most_until_us);
 	return hold->taker;
 }
 
-struct hold *hold_resume(struct face *face, fuse_req_t req)
+struct hold *hold_resume(struct frontend *front, fuse_req_t req)
 {
-	struct hold *hold = pending_owner(face);
+	struct hold *hold = pending_owner(front);
 
 	if (!hold)
 		return NULL;
@@ -430,14 +430,14 @@ void hold_evicted(void *taker_ctx, const char *by)
 
 /* ---- all of a mount ---- */
 
-int holds_init(struct face *face)
+int holds_init(struct frontend *front)
 {
-	return linger_init(&face->holds->linger, face->clock_us, stop_lingering);
+	return linger_init(&front->holds->linger, front->clock_us, stop_lingering);
 }
 
-void holds_drop(struct face *face, pid_t pid, const char *lock)
+void holds_drop(struct frontend *front, pid_t pid, const char *lock)
 {
-	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads};
+	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads};
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
@@ -450,15 +450,15 @@ void holds_drop(struct face *face, pid_t pid, const char *lock)
 		}
 }
 
-void holds_drop_kept(struct face *face)
+void holds_drop_kept(struct frontend *front)
 {
-	while (face->holds->linger.kept)
-		hold_free(hold_of_lingering(face->holds->linger.kept));
+	while (front->holds->linger.kept)
+		hold_free(hold_of_lingering(front->holds->linger.kept));
 }
 
-void holds_drop_where(struct face *face, const void *where, const uint64_t *owner)
+void holds_drop_where(struct frontend *front, const void *where, const uint64_t *owner)
 {
-	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads};
+	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads};
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
@@ -470,67 +470,67 @@ void holds_drop_where(struct face *face, const void *where, const uint64_t *owne
 		}
 }
 
-unsigned holds_lost(const struct face *face, const struct hold **ret_first)
+unsigned holds_lost(const struct frontend *front, const struct hold **ret_first)
 {
 	const struct hold *hold;
 	unsigned count = 0;
 
 	*ret_first = NULL;
-	DL_FOREACH(face->holds->held, hold)
+	DL_FOREACH(front->holds->held, hold)
 		if (hold->state == HOLD_LOST) {
 			*ret_first = count++ == 0 ? hold : *ret_first;
 		}
 	return count;
 }
 
-void holds_end(struct face *face)
+void holds_end(struct frontend *front)
 {
 	struct hold *hold, *next;
 
-	if (face->lc)
-		holds_drop(face, 0, NULL);
-	DL_FOREACH_SAFE(face->holds->waiting, hold, next) {
+	if (front->lc)
+		holds_drop(front, 0, NULL);
+	DL_FOREACH_SAFE(front->holds->waiting, hold, next) {
 		stop_waiting(hold, HOLD_GONE);
-		if (!face->lc)
+		if (!front->lc)
 			hold->taker = NULL;
 		hold_free(hold);
 	}
-	if (!face->lc)
-		DL_FOREACH(face->holds->held, hold)
+	if (!front->lc)
+		DL_FOREACH(front->holds->held, hold)
 			hold->taker = NULL;
 }
 
 /* The time when the oldest request must be answered: later the kernel would abort the mount. */
-static int64_t waits_until(const struct face *face)
+static int64_t waits_until(const struct frontend *front)
 {
-	int64_t wait = kernel_limit_wait_us(face->kernel_limit_s);
+	int64_t wait = kernel_limit_wait_us(front->kernel_limit_s);
 
-	return face->holds->waiting && wait != INT64_MAX ? face->holds->waiting->since_us + wait
-	                                                 : INT64_MAX;
+	return front->holds->waiting && wait != INT64_MAX ? front->holds->waiting->since_us + wait
+	                                                  : INT64_MAX;
 }
 
-int64_t holds_wait(const struct face *face)
+int64_t holds_wait(const struct frontend *front)
 {
-	int64_t until = waits_until(face), wait = linger_wait(&face->holds->linger), left;
+	int64_t until = waits_until(front), wait = linger_wait(&front->holds->linger), left;
 
-	if (face->holds->admitting)
+	if (front->holds->admitting)
 		return 0;
-	left = until == INT64_MAX ? INT64_MAX : until - face->clock_us();
+	left = until == INT64_MAX ? INT64_MAX : until - front->clock_us();
 	return left < wait ? left : wait;
 }
 
-void holds_process(struct face *face, bool process_gone, bool guardian_spoke)
+void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke)
 {
-	if (guardian_spoke && !guardian_listen(face->guardian))
+	if (guardian_spoke && !guardian_listen(front->guardian))
 		log_line(LC_ERROR,
 		         "the guardian was killed: no more locks are granted; restart the mount");
-	linger_process(&face->holds->linger, process_gone);
-	if (face->holds->admitting) {
-		face->holds->admit_until_us = face->clock_us() + ADMIT_US;
-		admit_families(face);
+	linger_process(&front->holds->linger, process_gone);
+	if (front->holds->admitting) {
+		front->holds->admit_until_us = front->clock_us() + ADMIT_US;
+		admit_families(front);
 	}
-	if (!face->holds->waiting || face->kernel_limit_s == 0)
+	if (!front->holds->waiting || front->kernel_limit_s == 0)
 		return;
-	for (int64_t now = face->clock_us(); waits_until(face) <= now;)
-		answer_early(face->holds->waiting, face->holds->waiting->kind->too_long);
+	for (int64_t now = front->clock_us(); waits_until(front) <= now;)
+		answer_early(front->holds->waiting, front->holds->waiting->kind->too_long);
 }

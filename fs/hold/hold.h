@@ -34,7 +34,7 @@
 #ifndef FS_HOLD_H
 #define FS_HOLD_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "host/family.h"
 #include "hold/linger.h"
 #include "hold/story.h"
@@ -104,9 +104,9 @@ struct hold_request {
 
 enum hold_state {
 	HOLD_NEW,
-	HOLD_WAITING,   /* a request waits; in face->holds->waiting */
+	HOLD_WAITING,   /* a request waits; in front->holds->waiting */
 	HOLD_LINGERING, /* no request, but still a place in the queue */
-	HOLD_GRANTING,  /* in face->holds->held from now on */
+	HOLD_GRANTING,  /* in front->holds->held from now on */
 	HOLD_HELD,
 	HOLD_LOST,
 	HOLD_KEPT, /* no claim, but still the lock */
@@ -117,7 +117,7 @@ enum hold_state {
 struct hold {
 	const struct hold_kind *kind;
 	void *ctx; /* the kind's, of the request */
-	struct face *face;
+	struct frontend *front;
 	struct node *node;
 	struct lc_taker *taker; /* NULL: the engine is gone */
 	pid_t asker;
@@ -138,23 +138,23 @@ struct hold {
 	int64_t since_us;                     /*   and its time */
 	struct lingering lingering;           /* LINGERING, KEPT */
 	uint64_t compared;                    /* WAITING: it is of no family up to this grant */
-	struct hold *prev, *next;             /* in face->holds->waiting or face->holds->held */
-	struct hold *admit_prev, *admit_next; /* in face->holds->admitting */
+	struct hold *prev, *next;             /* in front->holds->waiting or front->holds->held */
+	struct hold *admit_prev, *admit_next; /* in front->holds->admitting */
 };
 
 /* The hold that lingers since the last request of this process. The caller changes `ctx` for the
  * new request, then calls hold_wait(). NULL: there is none. Lingering holds of the process for the
  * same lock that do not fit are gone; if the new request does not wait, all of them are. */
-struct hold *hold_adopt(struct face *face, const struct hold_request *request);
+struct hold *hold_adopt(struct frontend *front, const struct hold_request *request);
 /* 0: hold_wait() must follow. On an error, as of lc_take(), the caller still owns `ctx` and the
  * lineage. */
-int hold_take(struct face *face, const struct hold_request *request, void *ctx,
+int hold_take(struct frontend *front, const struct hold_request *request, void *ctx,
               struct hold **ret_hold);
 /* The request waits; kind->granted() or an error answers it, maybe at once. The hold may be gone
  * when this returns. */
 void hold_wait(struct hold *hold, fuse_req_t req);
 /* After a reload: the hold whose request this is. It goes on waiting. NULL: there is none. */
-struct hold *hold_resume(struct face *face, fuse_req_t req);
+struct hold *hold_resume(struct frontend *front, fuse_req_t req);
 /* Ends the hold before it is granted. Returns its request, which must be answered at once; NULL if
  * the hold lingered. */
 fuse_req_t hold_withdraw(struct hold *hold);
@@ -167,24 +167,24 @@ void hold_evicted(void *taker_ctx, const char *by);
 
 /* ---- all of a mount ---- */
 
-int holds_init(struct face *face);
+int holds_init(struct frontend *front);
 /* Ends the lingering holds of a process (0: of all processes) for a lock (NULL: for all locks): the
  * process asks in another way now. */
-void holds_drop(struct face *face, pid_t pid, const char *lock);
+void holds_drop(struct frontend *front, pid_t pid, const char *lock);
 /* Ends the kept holds, when the mount ends. */
-void holds_drop_kept(struct face *face);
+void holds_drop_kept(struct frontend *front);
 /* Ends the lingering holds for an open file of the flock door, which is closed: those of one owner,
  * or all if it is NULL. */
-void holds_drop_where(struct face *face, const void *where, const uint64_t *owner);
+void holds_drop_where(struct frontend *front, const void *where, const uint64_t *owner);
 /* How many locks are lost and have an open file still; and one of them, or NULL. */
-unsigned holds_lost(const struct face *face, const struct hold **ret_first);
+unsigned holds_lost(const struct frontend *front, const struct hold **ret_first);
 /* Ends all holds that wait. The claims part next, and give their locks back unless the engine is
  * gone already. */
-void holds_end(struct face *face);
+void holds_end(struct frontend *front);
 
 /* For the loop: how long until holds_process() has something to do. It is called in every turn. */
-int64_t holds_wait(const struct face *face);
-void holds_process(struct face *face, bool process_gone, bool guardian_spoke);
+int64_t holds_wait(const struct frontend *front);
+void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke);
 
 /* ---- for claim.c and hold_carry.c ---- */
 

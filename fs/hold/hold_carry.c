@@ -30,7 +30,7 @@ static void claim_carry(struct carry *carry, struct hold *hold, struct claim *cl
 	CARRY_PID(carry, claim->pid);
 	CARRY_U32(carry, claim->uid);
 	claim->life = process_life_carry(carry, claim->pid, claim->uid, claim->life);
-	claim->slot = guardian_slot_carry(carry, hold->face->guardian, claim->slot);
+	claim->slot = guardian_slot_carry(carry, hold->front->guardian, claim->slot);
 	if (!carry->loads)
 		return;
 	claim->hold = hold;
@@ -40,7 +40,7 @@ static void claim_carry(struct carry *carry, struct hold *hold, struct claim *cl
 static void claims_carry(struct carry *carry, struct hold *hold,
                          const struct hold_kind *const kinds[])
 {
-	struct guardian *guardian = hold->face->guardian;
+	struct guardian *guardian = hold->front->guardian;
 	bool admits = hold->admit_prev;
 	struct claim *claim;
 	size_t count = 0;
@@ -60,7 +60,7 @@ static void claims_carry(struct carry *carry, struct hold *hold,
 			lc_limit(hold->taker, 0); /* the guardian stops it already */
 	CARRY_BOOL(carry, admits);
 	if (carry->loads && admits)
-		DL_APPEND2(hold->face->holds->admitting, hold, admit_prev, admit_next);
+		DL_APPEND2(hold->front->holds->admitting, hold, admit_prev, admit_next);
 }
 
 /* The hold takes the steps that once led to its state, so that it gets into its lists. */
@@ -69,7 +69,7 @@ static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
 	hold_step(hold, HOLD_WAITING);
 	switch (to) {
 	case HOLD_WAITING:
-		if (!pending_give(hold->face, hold->unique, hold))
+		if (!pending_give(hold->front, hold->unique, hold))
 			carry->refuse("the state has a taker without a request");
 		break;
 	case HOLD_LINGERING:
@@ -101,15 +101,15 @@ static void taker_carry(struct carry *carry, struct hold *hold)
 		carry->refuse("the state has a taker that the engine does not know");
 }
 
-static struct hold *new_hold(struct carry *carry, struct face *face)
+static struct hold *new_hold(struct carry *carry, struct frontend *front)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 
 	if (!hold)
 		carry->refuse(strerror(ENOMEM));
-	hold->face = face;
-	face->holds->count++;
-	stored_begin(&face->stored, &hold->stored, STORED_HOLD, 0);
+	hold->front = front;
+	front->holds->count++;
+	stored_begin(&front->stored, &hold->stored, STORED_HOLD, 0);
 	return hold;
 }
 
@@ -123,7 +123,7 @@ bool hold_stored_waits(struct stored *stored)
 	return hold_of_stored(stored)->state == HOLD_WAITING;
 }
 
-void hold_stored_carry(struct carry *carry, struct face *face, struct stored *stored,
+void hold_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored,
                        const struct hold_kind *const kinds[HOLD_KINDS])
 {
 	struct hold *hold = hold_of_stored(stored);
@@ -131,11 +131,11 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	unsigned kind = hold && hold->kind == kinds[1];
 
 	if (carry->loads)
-		hold = new_hold(carry, face);
+		hold = new_hold(carry, front);
 	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
 	hold->kind = kinds[kind];
 	CARRY_ENUM(carry, is, HOLD_KEPT);
-	hold->node = node_carry(carry, face->nodes, hold->node);
+	hold->node = node_carry(carry, front->nodes, hold->node);
 	if (carry->loads &&
 	    (hold->node->kind != NODE_DOOR || hold->node->door.advisory != (kind == 1)))
 		carry->refuse("the state has a taker without a door");
@@ -144,7 +144,7 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	CARRY_PID(carry, hold->asker);
 	CARRY_64(carry, hold->owner);
 	hold->lineage = lineage_carry(carry, hold->lineage);
-	story_carry(carry, &hold->story, &face->holds->stories, hold->node->lock);
+	story_carry(carry, &hold->story, &front->holds->stories, hold->node->lock);
 	CARRY_64(carry, hold->unique);
 	CARRY_64(carry, hold->since_us);
 	CARRY_64(carry, hold->most_until_us);
@@ -160,7 +160,7 @@ void hold_stored_carry(struct carry *carry, struct face *face, struct stored *st
 	else if (is != HOLD_KEPT)
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)
-		linger_carry(carry, &face->holds->linger, &hold->lingering);
+		linger_carry(carry, &front->holds->linger, &hold->lingering);
 }
 
 static int compare_serials(const struct hold *a, const struct hold *b)
@@ -180,16 +180,16 @@ static void finish_hold(struct carry *carry, struct hold *hold)
 }
 
 /* The records were read in the order of the first requests. */
-void holds_carried(struct carry *carry, struct face *face)
+void holds_carried(struct carry *carry, struct frontend *front)
 {
-	struct lingering *lists[] = {face->holds->linger.waiting, face->holds->linger.heads},
+	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads},
 			 *lingering;
 	struct hold *hold;
 
-	DL_SORT(face->holds->held, compare_serials);
-	DL_SORT2(face->holds->admitting, compare_serials, admit_prev, admit_next);
-	DL_SORT(face->holds->waiting, compare_requests);
-	DL_FOREACH(face->holds->waiting, hold)
+	DL_SORT(front->holds->held, compare_serials);
+	DL_SORT2(front->holds->admitting, compare_serials, admit_prev, admit_next);
+	DL_SORT(front->holds->waiting, compare_requests);
+	DL_FOREACH(front->holds->waiting, hold)
 		finish_hold(carry, hold);
 	for (size_t i = 0; i < 2; i++)
 		DL_FOREACH(lists[i], lingering)

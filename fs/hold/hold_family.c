@@ -41,12 +41,12 @@ static bool may_join(const struct hold *hold, const struct lineage *lineage)
 	       (who_is(lineage->of[0], &status) && process_obeys(&status, hold->story.uid));
 }
 
-struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage)
+struct hold *hold_of_family(struct frontend *front, const char *lock, const struct lineage *lineage)
 {
 	struct hold *hold, *nearest = NULL;
 	int least = INT_MAX;
 
-	DL_FOREACH(face->holds->held, hold) {
+	DL_FOREACH(front->holds->held, hold) {
 		int distance;
 
 		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||

@@ -10,7 +10,8 @@
 
 /* The exclusive hold, not lost, of the nearest living ancestor that has one on this mount, if its
  * user might signal the process. NULL: there is none. */
-struct hold *hold_of_family(struct face *face, const char *lock, const struct lineage *lineage);
+struct hold *hold_of_family(struct frontend *front, const char *lock,
+                            const struct lineage *lineage);
 /* Whether the process of a waiting hold may join that one. Its lineage was read when it asked,
  * before its family had the lock: so it is read again, into *now, which is the caller's to free.
  * The next call takes it from there if it is of the same process: threads of one process usually

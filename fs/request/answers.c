@@ -4,7 +4,7 @@
  */
 #include "request/answers.h"
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/trace.h"
 #include "store/store.h"
 
@@ -58,31 +58,31 @@ static bool make_answer_room(struct answers *answers, size_t size)
 	return true;
 }
 
-static void trace(const struct face *face, const struct fuse_out_header *header)
+static void trace(const struct frontend *front, const struct fuse_out_header *header)
 {
-	if (face->trace && header->unique != 0)
-		trace_answer(face->trace, header->unique, header->error);
+	if (front->trace && header->unique != 0)
+		trace_answer(front->trace, header->unique, header->error);
 }
 
 /* The mount was aborted: its end closes that open file. */
-static void ignore_unopened(struct face *face, uint64_t fh)
+static void ignore_unopened(struct frontend *front, uint64_t fh)
 {
-	(void)face;
+	(void)front;
 	(void)fh;
 }
 
-void answers_add(struct face *face, bool opens, const struct iovec *iov, int count)
+void answers_add(struct frontend *front, bool opens, const struct iovec *iov, int count)
 {
-	struct answers *answers = &face->answers;
+	struct answers *answers = &front->answers;
 	struct answer answer = {.len = size_of_all(iov, count), .opens = opens};
 	unsigned char *to;
 
 	if (answers->fd < 0)
 		return;
 	if (!make_answer_room(answers, size_with(answer.len))) {
-		store_spoil(face->stored.store);
-		answers_emit(face, ignore_unopened);
-		trace(face, iov[0].iov_base);
+		store_spoil(front->stored.store);
+		answers_emit(front, ignore_unopened);
+		trace(front, iov[0].iov_base);
 		(void)!writev(answers->fd, iov, count);
 		return;
 	}
@@ -96,32 +96,32 @@ void answers_add(struct face *face, bool opens, const struct iovec *iov, int cou
 	}
 }
 
-bool answers_are_unsent(const struct face *face)
+bool answers_are_unsent(const struct frontend *front)
 {
-	return face->answers.len > 0;
+	return front->answers.len > 0;
 }
 
-void answers_record(struct face *face)
+void answers_record(struct frontend *front)
 {
-	const struct answers *answers = &face->answers;
+	const struct answers *answers = &front->answers;
 
 	for (size_t at = 0; at < answers->len;) {
 		const struct answer *answer = (const void *)(answers->unsent + at);
 
 		at += size_with(answer->len);
-		if (store_answer(face->stored.store, answer->opens, answer + 1, answer->len) < 0)
+		if (store_answer(front->stored.store, answer->opens, answer + 1, answer->len) < 0)
 			return; /* the commit will fail, too */
 	}
 }
 
-void answers_emit_again(struct face *face)
+void answers_emit_again(struct frontend *front)
 {
 	const void *bytes;
 	size_t at = 0, len;
 	unsigned opens;
 
-	while (store_next_answer(face->stored.store, &at, &opens, &bytes, &len))
-		(void)!write(face->answers.fd, bytes, len);
+	while (store_next_answer(front->stored.store, &at, &opens, &bytes, &len))
+		(void)!write(front->answers.fd, bytes, len);
 }
 
 static uint64_t opened(const void *bytes)
@@ -131,18 +131,18 @@ static uint64_t opened(const void *bytes)
 	return out->fh;
 }
 
-void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_t fh))
+void answers_emit(struct frontend *front, void (*unopened)(struct frontend *front, uint64_t fh))
 {
-	struct answers *answers = &face->answers;
+	struct answers *answers = &front->answers;
 
 	for (size_t at = 0; at < answers->len;) {
 		const struct answer *answer = (const void *)(answers->unsent + at);
 		const void *bytes = answer + 1;
 
 		at += size_with(answer->len);
-		trace(face, bytes);
+		trace(front, bytes);
 		if (write(answers->fd, bytes, answer->len) < 0 && answer->opens)
-			unopened(face, opened(bytes)); /* which may keep another one */
+			unopened(front, opened(bytes)); /* which may keep another one */
 	}
 	answers->len = 0;
 	if (answers->room > ROOM_MIN) {
@@ -152,8 +152,8 @@ void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_
 	}
 }
 
-void answers_end(struct face *face)
+void answers_end(struct frontend *front)
 {
-	free(face->answers.unsent);
-	face->answers = (struct answers){.fd = -1};
+	free(front->answers.unsent);
+	front->answers = (struct answers){.fd = -1};
 }

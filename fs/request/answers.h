@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct face;
+struct frontend;
 struct iovec;
 
 /* The most bytes that are kept back. With more, or without memory, all leave at once, unrecorded:
@@ -25,17 +25,17 @@ struct answers {
 };
 
 /* Copies a message. `opens`: it is an answer that gives the kernel an open file. */
-void answers_add(struct face *face, bool opens, const struct iovec *iov, int count);
-bool answers_are_unsent(const struct face *face);
+void answers_add(struct frontend *front, bool opens, const struct iovec *iov, int count);
+bool answers_are_unsent(const struct frontend *front);
 /* The next commit of the store is to have them, too. */
-void answers_record(struct face *face);
+void answers_record(struct frontend *front);
 /* All messages leave, in the order of their coming. `unopened` gets the number of each open file
  * that the kernel did not take: the mount was aborted, and no RELEASE will come. */
-void answers_emit(struct face *face, void (*unopened)(struct face *face, uint64_t fh));
+void answers_emit(struct frontend *front, void (*unopened)(struct frontend *front, uint64_t fh));
 /* After a crash: the messages of the store's last commit leave. The kernel refuses an answer that
  * it has already. */
-void answers_emit_again(struct face *face);
+void answers_emit_again(struct frontend *front);
 /* The device is closed: drops all messages. */
-void answers_end(struct face *face);
+void answers_end(struct frontend *front);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "request/inbox.h"
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 #include <linux/fuse.h>
 #include <stdlib.h>
@@ -73,58 +73,60 @@ static bool put_in(struct inbox *inbox, struct request *request, bool fresh)
 	return true;
 }
 
-bool inbox_add(struct face *face, const struct fuse_buf *buffer)
+bool inbox_add(struct frontend *front, const struct fuse_buf *buffer)
 {
-	struct request *request = pending_copy(face, buffer);
+	struct request *request = pending_copy(front, buffer);
 
 	if (!request)
 		return false;
-	if (put_in(&face->inbox, request, true))
+	if (put_in(&front->inbox, request, true))
 		return true;
-	pending_drop(face, request);
+	pending_drop(front, request);
 	return false;
 }
 
-bool inbox_keep_in_doubt(struct face *face, const struct fuse_buf *buffer, struct request *known)
+bool inbox_keep_in_doubt(struct frontend *front, const struct fuse_buf *buffer,
+                         struct request *known)
 {
-	if (!inbox_takes(buffer) || !lc_doubted(face->lc))
+	if (!inbox_takes(buffer) || !lc_doubted(front->lc))
 		return false;
-	return known ? put_in(&face->inbox, known, false) : inbox_add(face, buffer);
+	return known ? put_in(&front->inbox, known, false) : inbox_add(front, buffer);
 }
 
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:
  * a request that is served again after a crash gets an answer that the kernel refuses. */
-static bool serve_put_off(struct face *face, struct fuse_session *fuse, struct put_off *put_off)
+static bool serve_put_off(struct frontend *front, struct fuse_session *fuse,
+                          struct put_off *put_off)
 {
 	bool answered;
 
-	take_out(&face->inbox, put_off);
-	answered = pending_serve_copy(face, fuse, put_off->request);
+	take_out(&front->inbox, put_off);
+	answered = pending_serve_copy(front, fuse, put_off->request);
 	if (answered && !put_off->fresh) {
-		DL_APPEND(face->inbox.settled, put_off);
+		DL_APPEND(front->inbox.settled, put_off);
 		return true;
 	}
 	if (answered)
-		pending_drop(face, put_off->request);
+		pending_drop(front, put_off->request);
 	else if (put_off->fresh)
-		pending_record(face, put_off->request);
+		pending_record(front, put_off->request);
 	free(put_off);
 	return answered;
 }
 
-void inbox_record(struct face *face)
+void inbox_record(struct frontend *front)
 {
-	struct inbox *inbox = &face->inbox;
+	struct inbox *inbox = &front->inbox;
 	struct put_off *put_off;
 
 	while ((put_off = inbox->fresh)) {
 		DL_DELETE(inbox->fresh, put_off);
 		put_off->fresh = false;
-		pending_record(face, put_off->request);
+		pending_record(front, put_off->request);
 	}
 	while ((put_off = inbox->settled)) {
 		DL_DELETE(inbox->settled, put_off);
-		pending_drop(face, put_off->request);
+		pending_drop(front, put_off->request);
 		free(put_off);
 	}
 }
@@ -134,20 +136,20 @@ static struct put_off *next_put_off(struct inbox *inbox)
 	return (struct put_off *)gate_next(&inbox->users, &gate_one);
 }
 
-bool inbox_serve(struct face *face, struct fuse_session *fuse)
+bool inbox_serve(struct frontend *front, struct fuse_session *fuse)
 {
-	struct put_off *next = next_put_off(&face->inbox);
+	struct put_off *next = next_put_off(&front->inbox);
 
 	if (next)
-		(void)serve_put_off(face, fuse, next);
+		(void)serve_put_off(front, fuse, next);
 	return next;
 }
 
-bool inbox_serve_now(struct face *face, struct fuse_session *fuse, uint64_t unique)
+bool inbox_serve_now(struct frontend *front, struct fuse_session *fuse, uint64_t unique)
 {
-	const struct request *request = pending_find(face, unique);
+	const struct request *request = pending_find(front, unique);
 
-	return request && request->put_off && serve_put_off(face, fuse, request->put_off);
+	return request && request->put_off && serve_put_off(front, fuse, request->put_off);
 }
 
 void inbox_finish(struct inbox *inbox)

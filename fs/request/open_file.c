@@ -4,7 +4,7 @@
  */
 #include "request/open_file.h"
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -78,14 +78,14 @@ static void remove_file(struct open_files *files, const struct open_file *file)
 /* ---- files ---- */
 
 /* The caller gives the file its number and its node. NULL: errno. */
-static struct open_file *alloc_file(struct face *face, const struct file_ops *ops, uid_t uid)
+static struct open_file *alloc_file(struct frontend *front, const struct file_ops *ops, uid_t uid)
 {
 	struct open_file *file = (ops->described ? budget_alloc_described
-	                                         : budget_alloc)(&face->files, uid, ops->size);
+	                                         : budget_alloc)(&front->files, uid, ops->size);
 
 	if (file) {
 		file->ops = ops;
-		file->face = face;
+		file->front = front;
 	}
 	return file;
 }
@@ -100,17 +100,17 @@ void open_file_set_node(struct open_file *file, struct node *node)
 static void begin_record(struct open_file *file, uint64_t number)
 {
 	if (file->ops->record != STORED_NOT)
-		stored_begin(&file->face->stored, &file->stored, file->ops->record, number);
+		stored_begin(&file->front->stored, &file->stored, file->ops->record, number);
 }
 
-struct open_file *open_file_new(struct face *face, const struct file_ops *ops, struct node *node,
-                                uid_t uid)
+struct open_file *open_file_new(struct frontend *front, const struct file_ops *ops,
+                                struct node *node, uid_t uid)
 {
-	struct open_file *file = alloc_file(face, ops, uid);
+	struct open_file *file = alloc_file(front, ops, uid);
 
 	if (!file)
 		return NULL;
-	if (!add_file(&face->open_files, file)) {
+	if (!add_file(&front->open_files, file)) {
 		budget_free(file);
 		return NULL;
 	}
@@ -140,42 +140,42 @@ void open_file_reply(const struct open_file *file, fuse_req_t req)
 
 void open_file_close(struct open_file *file)
 {
-	struct face *face = file->face;
+	struct frontend *front = file->front;
 
 	if (file->ops->close)
 		file->ops->close(file);
 	stored_end(&file->stored);
-	remove_file(&face->open_files, file);
+	remove_file(&front->open_files, file);
 	if (file->node)
-		node_unref(face->nodes, file->node);
+		node_unref(front->nodes, file->node);
 	budget_free(file);
 }
 
-struct open_file *open_file_find(const struct face *face, uint64_t fh)
+struct open_file *open_file_find(const struct frontend *front, uint64_t fh)
 {
-	const struct open_files *files = &face->open_files;
+	const struct open_files *files = &front->open_files;
 	const struct open_file_slot *slot =
 		slot_of_fh(fh) < files->count ? &files->slots[slot_of_fh(fh)] : NULL;
 
 	return slot && slot->generation == generation_of_fh(fh) ? slot->file : NULL;
 }
 
-struct open_file *open_file_next(const struct face *face, uint32_t *slot)
+struct open_file *open_file_next(const struct frontend *front, uint32_t *slot)
 {
 	struct open_file *file = NULL;
 
-	while (!file && *slot < face->open_files.count)
-		file = face->open_files.slots[(*slot)++].file;
+	while (!file && *slot < front->open_files.count)
+		file = front->open_files.slots[(*slot)++].file;
 	return file;
 }
 
-void open_files_wake(struct face *face)
+void open_files_wake(struct frontend *front)
 {
 	const struct open_file *file;
 	uint32_t slot = 0;
 
-	while ((file = open_file_next(face, &slot)))
-		pending_wake_poller(face, file->poller);
+	while ((file = open_file_next(front, &slot)))
+		pending_wake_poller(front, file->poller);
 }
 
 void open_files_finish(struct open_files *files)
@@ -216,40 +216,40 @@ static void put_file(struct carry *carry, struct open_files *files, struct open_
 	};
 }
 
-struct open_file *open_file_carry(struct carry *carry, struct face *face,
+struct open_file *open_file_carry(struct carry *carry, struct frontend *front,
                                   const struct file_ops *ops, struct open_file *file)
 {
 	uid_t uid = file ? budget_uid(file) : 0;
 
 	CARRY_U32(carry, uid);
 	if (carry->loads) {
-		file = alloc_file(face, ops, uid);
+		file = alloc_file(front, ops, uid);
 		if (!file)
 			carry->refuse(strerror(errno));
 		begin_record(file, 0);
 	}
 	CARRY_64(carry, file->fh);
 	if (carry->loads)
-		put_file(carry, &face->open_files, file);
+		put_file(carry, &front->open_files, file);
 	return file;
 }
 
 void open_file_node_carry(struct carry *carry, struct open_file *file)
 {
-	struct node *node = node_carry(carry, file->face->nodes, file->node);
+	struct node *node = node_carry(carry, file->front->nodes, file->node);
 
 	if (carry->loads)
 		open_file_set_node(file, node);
 }
 
-void open_file_stored_carry(struct carry *carry, struct face *face, const struct file_ops *ops,
+void open_file_stored_carry(struct carry *carry, struct frontend *front, const struct file_ops *ops,
                             struct stored *stored)
 {
 	struct open_file *file =
 		stored ? (struct open_file *)((char *)stored - offsetof(struct open_file, stored))
 		       : NULL;
 
-	file = open_file_carry(carry, face, ops, file);
+	file = open_file_carry(carry, front, ops, file);
 	if (!ops->readdir)
 		open_file_node_carry(carry, file);
 	ops->carry(carry, file);

@@ -20,7 +20,7 @@
 #include <fuse_lowlevel.h>
 #include <sys/file.h>
 
-struct face;
+struct frontend;
 
 /* More than budgets let users open. */
 #define OPEN_FILES_MAX (1 << 20)
@@ -36,7 +36,7 @@ struct open_files {
 
 struct open_file {
 	const struct file_ops *ops;
-	struct face *face;
+	struct frontend *front;
 	struct node *node; /* a reference; NULL: a directory's, which its requests name */
 	uint64_t fh;
 	uint64_t poller;      /* 0: nobody polls */
@@ -71,31 +71,31 @@ struct file_ops {
 };
 
 /* A file that the user opens, at the user's cost. NULL: errno; ENFILE: there are too many. */
-struct open_file *open_file_new(struct face *face, const struct file_ops *ops, struct node *node,
-                                uid_t uid);
+struct open_file *open_file_new(struct frontend *front, const struct file_ops *ops,
+                                struct node *node, uid_t uid);
 /* Answers the OPEN or OPENDIR. */
 void open_file_reply(const struct open_file *file, fuse_req_t req);
 /* The last descriptor was closed, or the file could not be opened. */
 void open_file_close(struct open_file *file);
 /* NULL: the kernel has no file of that number. */
-struct open_file *open_file_find(const struct face *face, uint64_t fh);
+struct open_file *open_file_find(const struct frontend *front, uint64_t fh);
 /* The next of all open files; *slot is 0 at first. NULL: there are no more. */
-struct open_file *open_file_next(const struct face *face, uint32_t *slot);
+struct open_file *open_file_next(const struct frontend *front, uint32_t *slot);
 /* What is read depends on who reads it. */
 bool open_file_is_personal(const struct open_file *file);
 /* Pollers of all files are to ask again. */
-void open_files_wake(struct face *face);
+void open_files_wake(struct frontend *front);
 void open_files_finish(struct open_files *files);
 
 /* The table; then each file, with its user and number, which is made if a record is read; and its
  * node. When all are read: open_files_carried(). */
 void open_files_carry(struct carry *carry, struct open_files *files);
-struct open_file *open_file_carry(struct carry *carry, struct face *face,
+struct open_file *open_file_carry(struct carry *carry, struct frontend *front,
                                   const struct file_ops *ops, struct open_file *file);
 void open_file_node_carry(struct carry *carry, struct open_file *file);
 void open_files_carried(struct carry *carry, struct open_files *files);
 /* A file that has a record of its own: for the function of its kind. */
-void open_file_stored_carry(struct carry *carry, struct face *face, const struct file_ops *ops,
+void open_file_stored_carry(struct carry *carry, struct frontend *front, const struct file_ops *ops,
                             struct stored *stored);
 /* Takes a reference; NULL is none. */
 void open_file_set_node(struct open_file *file, struct node *node);

@@ -5,7 +5,7 @@
  */
 #include "request/parked.h"
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include <assert.h>
 #include <errno.h>
 
@@ -28,14 +28,14 @@ static void refuse_with_errno(fuse_req_t req, int error)
 	fuse_reply_err(req, -error);
 }
 
-void *park(struct face *face, fuse_req_t req, struct node *node, size_t size)
+void *park(struct frontend *front, fuse_req_t req, struct node *node, size_t size)
 {
-	return park_or(face, req, node, size, refuse_with_errno);
+	return park_or(front, req, node, size, refuse_with_errno);
 }
 
-void *park_by(struct face *face, fuse_req_t req, struct node *node, size_t size, uid_t opener)
+void *park_by(struct frontend *front, fuse_req_t req, struct node *node, size_t size, uid_t opener)
 {
-	struct parked *parked = park(face, req, node, size);
+	struct parked *parked = park(front, req, node, size);
 
 	if (!parked)
 		return NULL;
@@ -47,10 +47,10 @@ void *park_by(struct face *face, fuse_req_t req, struct node *node, size_t size,
 	return NULL;
 }
 
-void *park_or(struct face *face, fuse_req_t req, struct node *node, size_t size,
+void *park_or(struct frontend *front, fuse_req_t req, struct node *node, size_t size,
               void (*refuse)(fuse_req_t req, int error))
 {
-	struct parked *parked = budget_alloc(&face->requests, fuse_req_ctx(req)->uid, size);
+	struct parked *parked = budget_alloc(&front->requests, fuse_req_ctx(req)->uid, size);
 
 	assert(size >= sizeof(*parked));
 	if (!parked) {
@@ -58,8 +58,8 @@ void *park_or(struct face *face, fuse_req_t req, struct node *node, size_t size,
 		return NULL;
 	}
 	parked->refuse = refuse;
-	parked->face = face;
-	face->parked++;
+	parked->front = front;
+	front->parked++;
 	parked->req = req;
 	parked->by = fuse_req_ctx(req)->uid;
 	parked->node = node;
@@ -77,9 +77,9 @@ void parked_free(struct parked *parked)
 {
 	assert(parked->state != PARKED_ASKING);
 	if (parked->node)
-		node_unref(parked->face->nodes, parked->node);
-	parked->face->parked--;
-	parked->face->committed -= parked->state == PARKED_COMMITTED;
+		node_unref(parked->front->nodes, parked->node);
+	parked->front->parked--;
+	parked->front->committed -= parked->state == PARKED_COMMITTED;
 	budget_free(parked);
 }
 
@@ -116,7 +116,7 @@ void park_call(struct parked *parked, int r)
 void park_change(struct parked *parked, int r)
 {
 	if (r >= 0)
-		pending_begun(parked->face);
+		pending_begun(parked->front);
 	park_call(parked, r);
 }
 
@@ -138,7 +138,7 @@ bool unpark_succeeded(struct parked *parked, int err)
 void parked_commit(struct parked *parked)
 {
 	parked_step(parked, PARKED_COMMITTED);
-	parked->face->committed++;
+	parked->front->committed++;
 }
 
 void parked_done(void *ctx, int err)

@@ -5,7 +5,7 @@
 #ifndef FS_PARKED_H
 #define FS_PARKED_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
 /* Each kind of request embeds this as its first member.
  *
@@ -17,7 +17,7 @@
  *                                                           no interrupt undoes what was done
  */
 struct parked {
-	struct face *face;
+	struct frontend *front;
 	fuse_req_t req;
 	struct lc_call *call; /* ASKING: cancelled when the request is interrupted */
 	struct node *node;    /* a reference, or NULL */
@@ -28,13 +28,13 @@ struct parked {
 
 /* A new request of that size, whose first member is a struct parked; the rest is zero. Takes a
  * reference on the node. NULL: the request is answered ENOMEM or ENFILE. */
-void *park(struct face *face, fuse_req_t req, struct node *node, size_t size);
+void *park(struct frontend *front, fuse_req_t req, struct node *node, size_t size);
 /* The same for a write by a file that `opener` has opened. A file may be handed on, for example as
  * the standard error of a program with setuid, which then writes what its user wants. So both must
  * be allowed to. EPERM: these are two users, and neither is root. */
-void *park_by(struct face *face, fuse_req_t req, struct node *node, size_t size, uid_t opener);
+void *park_by(struct frontend *front, fuse_req_t req, struct node *node, size_t size, uid_t opener);
 /* The same as park() for a request that is not answered with an errno. */
-void *park_or(struct face *face, fuse_req_t req, struct node *node, size_t size,
+void *park_or(struct frontend *front, fuse_req_t req, struct node *node, size_t size,
               void (*refuse)(fuse_req_t req, int error));
 /* The call was made, or could not be: r < 0 answers the request. */
 void park_call(struct parked *parked, int r);

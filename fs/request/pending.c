@@ -4,7 +4,7 @@
  */
 #include "request/pending.h"
 
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/trace.h"
 #include "store/store.h"
 
@@ -27,53 +27,53 @@ static struct request *request_of(struct table_link *unique)
 
 /* ---- between libfuse and the kernel ---- */
 
-struct request *pending_find(const struct face *face, uint64_t unique)
+struct request *pending_find(const struct frontend *front, uint64_t unique)
 {
-	return request_of(table_find(&face->pending.waiting, unique));
+	return request_of(table_find(&front->pending.waiting, unique));
 }
 
 /* The request of that number; NULL: there is none. */
-static const struct fuse_in_header *answered_request(const struct face *face, uint64_t unique)
+static const struct fuse_in_header *answered_request(const struct frontend *front, uint64_t unique)
 {
 	const struct request *request;
 
-	if (face->pending.now && unique == pending_unique(face))
-		return face->pending.now;
-	request = pending_find(face, unique);
+	if (front->pending.now && unique == pending_unique(front))
+		return front->pending.now;
+	request = pending_find(front, unique);
 	return request ? (const void *)request->bytes : NULL;
 }
 
-static bool gives_open_file(const struct face *face, const struct fuse_out_header *answer)
+static bool gives_open_file(const struct frontend *front, const struct fuse_out_header *answer)
 {
-	const struct fuse_in_header *request = answered_request(face, answer->unique);
+	const struct fuse_in_header *request = answered_request(front, answer->unique);
 
 	return answer->error == 0 && request &&
 	       (request->opcode == FUSE_OPEN || request->opcode == FUSE_OPENDIR);
 }
 
-void pending_drop(struct face *face, struct request *request)
+void pending_drop(struct frontend *front, struct request *request)
 {
-	table_remove(&face->pending.waiting, &request->unique);
+	table_remove(&front->pending.waiting, &request->unique);
 	stored_end(&request->stored);
 	free(request);
 }
 
-static void forget_request(struct face *face, uint64_t unique)
+static void forget_request(struct frontend *front, uint64_t unique)
 {
-	struct request *request = pending_find(face, unique);
+	struct request *request = pending_find(front, unique);
 
 	if (request)
-		pending_drop(face, request);
+		pending_drop(front, request);
 }
 
-static void see_answer(struct face *face, uint64_t unique)
+static void see_answer(struct frontend *front, uint64_t unique)
 {
-	struct pending *pending = &face->pending;
+	struct pending *pending = &front->pending;
 
-	if (pending->now && unique == pending_unique(face))
+	if (pending->now && unique == pending_unique(front))
 		pending->answered = true;
 	else
-		forget_request(face, unique);
+		forget_request(front, unique);
 }
 
 /* libfuse 3.14.0 does not ask the kernel for parallel lookups, though it says that it does. Then
@@ -97,42 +97,42 @@ static void mend_greeting(const struct fuse_in_header *request, const struct iov
  * answers_emit(). */
 static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 {
-	struct face *face = userdata;
+	struct frontend *front = userdata;
 	const struct fuse_out_header *answer = iov[0].iov_base;
-	bool opens = gives_open_file(face, answer);
+	bool opens = gives_open_file(front, answer);
 
 	(void)fd;
-	see_answer(face, answer->unique);
-	mend_greeting(face->pending.now, iov, count);
-	if (!face->pending.replays) /* the kernel had this answer long ago */
-		answers_add(face, opens, iov, count);
+	see_answer(front, answer->unique);
+	mend_greeting(front->pending.now, iov, count);
+	if (!front->pending.replays) /* the kernel had this answer long ago */
+		answers_add(front, opens, iov, count);
 	return answer->len;
 }
 
 /* Never called, since the loop itself reads. libfuse wants to have it. */
-static ssize_t read_request(int fd, void *buffer, size_t size, void *face)
+static ssize_t read_request(int fd, void *buffer, size_t size, void *front)
 {
-	(void)face;
+	(void)front;
 	return read(fd, buffer, size);
 }
 
-int pending_begin(struct face *face, struct fuse_session *fuse)
+int pending_begin(struct frontend *front, struct fuse_session *fuse)
 {
 	static const struct fuse_custom_io io = {.writev = take_answer, .read = read_request};
 
-	face->answers.fd = fuse_session_fd(fuse);
-	return fuse_session_custom_io(fuse, &io, face->answers.fd);
+	front->answers.fd = fuse_session_fd(fuse);
+	return fuse_session_custom_io(fuse, &io, front->answers.fd);
 }
 
-void pending_finish(struct face *face)
+void pending_finish(struct frontend *front)
 {
 	struct table_link *unique;
 
-	while ((unique = table_next(&face->pending.waiting, NULL)))
-		pending_drop(face, request_of(unique));
-	table_finish(&face->pending.waiting);
-	free(face->pending.greeting);
-	face->pending.greeting = NULL;
+	while ((unique = table_next(&front->pending.waiting, NULL)))
+		pending_drop(front, request_of(unique));
+	table_finish(&front->pending.waiting);
+	free(front->pending.greeting);
+	front->pending.greeting = NULL;
 }
 
 /* ---- serving ---- */
@@ -149,38 +149,38 @@ static struct request *copy_request(const void *bytes, size_t len)
 }
 
 /* False: no memory, or there is one of that number. */
-static bool add_request(struct face *face, struct request *request)
+static bool add_request(struct frontend *front, struct request *request)
 {
 	const struct fuse_in_header *header = (const void *)request->bytes;
 
-	return !pending_find(face, header->unique) &&
-	       table_add(&face->pending.waiting, &request->unique, header->unique);
+	return !pending_find(front, header->unique) &&
+	       table_add(&front->pending.waiting, &request->unique, header->unique);
 }
 
-struct request *pending_copy(struct face *face, const struct fuse_buf *buffer)
+struct request *pending_copy(struct frontend *front, const struct fuse_buf *buffer)
 {
 	struct request *request = copy_request(buffer->mem, buffer->size);
 
-	if (request && add_request(face, request))
+	if (request && add_request(front, request))
 		return request;
 	free(request);
 	return NULL;
 }
 
-void pending_record(struct face *face, struct request *request)
+void pending_record(struct frontend *front, struct request *request)
 {
-	stored_begin(&face->stored, &request->stored, STORED_REQUEST, 0);
+	stored_begin(&front->stored, &request->stored, STORED_REQUEST, 0);
 }
 
-static void keep_request(struct face *face, const struct fuse_buf *buffer, bool begun)
+static void keep_request(struct frontend *front, const struct fuse_buf *buffer, bool begun)
 {
-	struct request *request = pending_copy(face, buffer);
+	struct request *request = pending_copy(front, buffer);
 
-	face->pending.lacks |= !request;
+	front->pending.lacks |= !request;
 	if (!request)
 		return;
 	request->begun = begun;
-	pending_record(face, request);
+	pending_record(front, request);
 }
 
 /* The kernel waits for an answer. */
@@ -191,78 +191,78 @@ static bool is_question(const struct fuse_in_header *request)
 }
 
 /* Whether it waits for an answer from now on. */
-static bool serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
+static bool serve(struct frontend *front, struct fuse_session *fuse, const struct fuse_buf *buffer)
 {
-	struct pending *pending = &face->pending;
+	struct pending *pending = &front->pending;
 	const struct fuse_in_header *request = buffer->mem;
 
 	pending->now = request;
 	pending->answered = false;
 	pending->begun = false;
-	store_set_serving(face->stored.store, request->unique);
+	store_set_serving(front->stored.store, request->unique);
 	fuse_session_process_buf(fuse, buffer);
-	store_set_serving(face->stored.store, 0);
+	store_set_serving(front->stored.store, 0);
 	pending->now = NULL;
 	return !pending->answered && is_question(request);
 }
 
-void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer)
+void pending_serve(struct frontend *front, struct fuse_session *fuse, const struct fuse_buf *buffer)
 {
-	struct pending *pending = &face->pending;
+	struct pending *pending = &front->pending;
 	const struct fuse_in_header *request = buffer->mem;
 
 	if (request->opcode == FUSE_INIT && !pending->greeting)
 		pending->greeting = copy_request(buffer->mem, buffer->size);
 	if (request->unique == pending->put_off) {
-		forget_request(face, pending->put_off);
+		forget_request(front, pending->put_off);
 		pending->put_off = 0;
 	}
-	if (serve(face, fuse, buffer))
-		keep_request(face, buffer, pending->begun);
+	if (serve(front, fuse, buffer))
+		keep_request(front, buffer, pending->begun);
 }
 
-bool pending_serve_copy(struct face *face, struct fuse_session *fuse, struct request *request)
+bool pending_serve_copy(struct frontend *front, struct fuse_session *fuse, struct request *request)
 {
 	struct fuse_buf buffer = {.mem = request->bytes, .size = request->len};
 
-	if (!serve(face, fuse, &buffer))
+	if (!serve(front, fuse, &buffer))
 		return true;
-	if (request->begun != face->pending.begun) {
-		request->begun = face->pending.begun;
+	if (request->begun != front->pending.begun) {
+		request->begun = front->pending.begun;
 		stored_touch(&request->stored);
 	}
 	return false;
 }
 
-void pending_put_off(struct face *face, const struct fuse_buf *buffer)
+void pending_put_off(struct frontend *front, const struct fuse_buf *buffer)
 {
 	const struct fuse_in_header *request = buffer->mem;
 
-	if (request->unique == face->pending.put_off)
+	if (request->unique == front->pending.put_off)
 		return;
-	face->pending.put_off = request->unique;
-	keep_request(face, buffer, false);
+	front->pending.put_off = request->unique;
+	keep_request(front, buffer, false);
 }
 
-void pending_begun(struct face *face)
+void pending_begun(struct frontend *front)
 {
-	assert(face->pending.now);
-	face->pending.begun = true;
+	assert(front->pending.now);
+	front->pending.begun = true;
 }
 
-uint64_t pending_unique(const struct face *face)
+uint64_t pending_unique(const struct frontend *front)
 {
-	return ((const struct fuse_in_header *)face->pending.now)->unique;
+	return ((const struct fuse_in_header *)front->pending.now)->unique;
 }
 
-uint64_t pending_poller(const struct face *face)
+uint64_t pending_poller(const struct frontend *front)
 {
-	const struct fuse_in_header *request = face->pending.now;
+	const struct fuse_in_header *request = front->pending.now;
 
 	return ((const struct fuse_poll_in *)(request + 1))->kh;
 }
 
-void pending_wake_poller(struct face *face, uint64_t poller)
+void pending_wake_poller(struct frontend *front, uint64_t poller)
 {
 	struct {
 		struct fuse_out_header header;
@@ -274,7 +274,7 @@ void pending_wake_poller(struct face *face, uint64_t poller)
 	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
 
 	if (poller)
-		answers_add(face, false, &iov, 1);
+		answers_add(front, false, &iov, 1);
 }
 
 /* ---- over a reload ---- */
@@ -307,7 +307,7 @@ static struct request *request_bytes_carry(struct carry *carry, struct request *
 	return request;
 }
 
-void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored)
+void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
 	struct request *request =
 		stored ? (struct request *)((char *)stored - offsetof(struct request, stored))
@@ -317,26 +317,26 @@ void request_stored_carry(struct carry *carry, struct face *face, struct stored 
 	CARRY_BOOL(carry, request->begun);
 	if (!carry->loads)
 		return;
-	if (!add_request(face, request))
+	if (!add_request(front, request))
 		carry->refuse("the state has a request twice");
-	pending_record(face, request);
+	pending_record(front, request);
 }
 
 /* The kernel greets only once. */
-void greeting_carry(struct carry *carry, struct face *face)
+void greeting_carry(struct carry *carry, struct frontend *front)
 {
-	struct pending *pending = &face->pending;
+	struct pending *pending = &front->pending;
 
 	if (pending->lacks || (!carry->loads && !pending->greeting))
 		carry_lack(carry, "there was no memory for a request");
 	else
 		pending->greeting = request_bytes_carry(carry, pending->greeting);
-	CARRY_LASTING_FD(carry, face->answers.fd);
+	CARRY_LASTING_FD(carry, front->answers.fd);
 }
 
-bool pending_give(struct face *face, uint64_t unique, void *owner)
+bool pending_give(struct frontend *front, uint64_t unique, void *owner)
 {
-	struct request *request = pending_find(face, unique);
+	struct request *request = pending_find(front, unique);
 
 	if (!request || request->owner)
 		return false;
@@ -344,18 +344,18 @@ bool pending_give(struct face *face, uint64_t unique, void *owner)
 	return true;
 }
 
-void *pending_owner(const struct face *face)
+void *pending_owner(const struct frontend *front)
 {
-	return face->pending.owner;
+	return front->pending.owner;
 }
 
-void pending_greet(struct face *face, struct fuse_session *fuse)
+void pending_greet(struct frontend *front, struct fuse_session *fuse)
 {
-	struct request *greeting = face->pending.greeting;
+	struct request *greeting = front->pending.greeting;
 
-	face->pending.replays = true;
-	(void)pending_serve_copy(face, fuse, greeting);
-	face->pending.replays = false;
+	front->pending.replays = true;
+	(void)pending_serve_copy(front, fuse, greeting);
+	front->pending.replays = false;
 }
 
 /* An fsync may be done twice, and EIO would say that the lock is lost. */
@@ -366,7 +366,7 @@ static bool may_be_done_twice(const struct request *request)
 	return header->opcode == FUSE_FSYNC;
 }
 
-static void refuse_request(struct face *face, const struct request *request)
+static void refuse_request(struct frontend *front, const struct request *request)
 {
 	struct fuse_out_header header = {
 		.len = sizeof(header),
@@ -375,7 +375,7 @@ static void refuse_request(struct face *face, const struct request *request)
 	};
 	const struct iovec iov = {.iov_base = &header, .iov_len = sizeof(header)};
 
-	answers_add(face, false, &iov, 1);
+	answers_add(front, false, &iov, 1);
 }
 
 static int compare_coming(const struct table_link *a, const struct table_link *b)
@@ -386,26 +386,26 @@ static int compare_coming(const struct table_link *a, const struct table_link *b
 	return x < y ? -1 : x > y;
 }
 
-static bool replay(struct face *face, struct fuse_session *fuse, struct request *request,
+static bool replay(struct frontend *front, struct fuse_session *fuse, struct request *request,
                    bool crashed)
 {
 	bool answered;
 
 	if (crashed && request->begun && !may_be_done_twice(request)) {
-		refuse_request(face, request);
+		refuse_request(front, request);
 		return true;
 	}
-	face->pending.owner = request->owner;
+	front->pending.owner = request->owner;
 	request->owner = NULL;
-	answered = pending_serve_copy(face, fuse, request);
-	face->pending.owner = NULL;
+	answered = pending_serve_copy(front, fuse, request);
+	front->pending.owner = NULL;
 	return answered;
 }
 
-void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
+void pending_replay(struct frontend *front, struct fuse_session *fuse, bool crashed,
                     pending_stays_fn *stays)
 {
-	struct pending *pending = &face->pending;
+	struct pending *pending = &front->pending;
 	struct table_link *all = table_take_all(&pending->waiting), *unique, *next;
 
 	LL_SORT(all, compare_coming);
@@ -417,25 +417,25 @@ void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
 
 		(void)added;
 		assert(added);
-		trace_request(face, request->bytes, request->len);
-		if (!request->owner && !request->begun && stays(face, &buffer, request))
+		trace_request(front, request->bytes, request->len);
+		if (!request->owner && !request->begun && stays(front, &buffer, request))
 			continue;
-		if (replay(face, fuse, request, crashed))
-			pending_drop(face, request);
+		if (replay(front, fuse, request, crashed))
+			pending_drop(front, request);
 	}
 }
 
-void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_stays_fn *stays)
+void pending_replay_read(struct frontend *front, struct fuse_session *fuse, pending_stays_fn *stays)
 {
 	struct fuse_buf buffer = {0};
 	const void *bytes;
 	size_t at = 0;
 
-	while (store_next_request(face->stored.store, &at, &bytes, &buffer.size) &&
+	while (store_next_request(front->stored.store, &at, &bytes, &buffer.size) &&
 	       is_request(bytes, buffer.size)) {
 		buffer.mem = (void *)(uintptr_t)bytes;
-		trace_request(face, bytes, buffer.size);
-		if (!stays(face, &buffer, NULL))
-			pending_serve(face, fuse, &buffer);
+		trace_request(front, bytes, buffer.size);
+		if (!stays(front, &buffer, NULL))
+			pending_serve(front, fuse, &buffer);
 	}
 }

@@ -15,7 +15,7 @@
 
 #include <sys/types.h>
 
-struct face;
+struct frontend;
 struct fuse_buf;
 struct fuse_session;
 
@@ -50,46 +50,48 @@ struct pending {
 };
 
 /* From now on answers pass through here. 0, or -errno. */
-int pending_begin(struct face *face, struct fuse_session *fuse);
-void pending_finish(struct face *face);
+int pending_begin(struct frontend *front, struct fuse_session *fuse);
+void pending_finish(struct frontend *front);
 /* Serves a request that was read; or keeps it, to be served later. */
-void pending_serve(struct face *face, struct fuse_session *fuse, const struct fuse_buf *buffer);
-void pending_put_off(struct face *face, const struct fuse_buf *buffer);
+void pending_serve(struct frontend *front, struct fuse_session *fuse,
+                   const struct fuse_buf *buffer);
+void pending_put_off(struct frontend *front, const struct fuse_buf *buffer);
 /* A copy of the request, to be served later. It has no record before pending_record(). NULL: no
  * memory. */
-struct request *pending_copy(struct face *face, const struct fuse_buf *buffer);
+struct request *pending_copy(struct frontend *front, const struct fuse_buf *buffer);
 /* Serves the copy. True: it was answered, and pending_drop() is to come. */
-bool pending_serve_copy(struct face *face, struct fuse_session *fuse, struct request *request);
-void pending_record(struct face *face, struct request *request);
-void pending_drop(struct face *face, struct request *request);
+bool pending_serve_copy(struct frontend *front, struct fuse_session *fuse, struct request *request);
+void pending_record(struct frontend *front, struct request *request);
+void pending_drop(struct frontend *front, struct request *request);
 /* NULL: no request of that number waits. */
-struct request *pending_find(const struct face *face, uint64_t unique);
+struct request *pending_find(const struct frontend *front, uint64_t unique);
 /* From now on the ensemble may have done what the request that is being served asks for. */
-void pending_begun(struct face *face);
+void pending_begun(struct frontend *front);
 
 /* Of the request that is being served: its number; and of a POLL, the number of the poller. */
-uint64_t pending_unique(const struct face *face);
-uint64_t pending_poller(const struct face *face);
+uint64_t pending_unique(const struct frontend *front);
+uint64_t pending_poller(const struct frontend *front);
 /* This poller is to poll again. 0: there is none. */
-void pending_wake_poller(struct face *face, uint64_t poller);
+void pending_wake_poller(struct frontend *front, uint64_t poller);
 
 /* Records of a request that waits, and of the greeting. */
-void request_stored_carry(struct carry *carry, struct face *face, struct stored *stored);
-void greeting_carry(struct carry *carry, struct face *face);
+void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
+void greeting_carry(struct carry *carry, struct frontend *front);
 /* This object waits for the request of that number. False: there is no such request, or another
  * object waits for it. */
-bool pending_give(struct face *face, uint64_t unique, void *owner);
+bool pending_give(struct frontend *front, uint64_t unique, void *owner);
 /* The object that waits for the request that is being served again; NULL: none. */
-void *pending_owner(const struct face *face);
+void *pending_owner(const struct frontend *front);
 /* True: somebody else serves that request later. `known`: its copy, with a record; or NULL. */
-typedef bool pending_stays_fn(struct face *face, const struct fuse_buf *buffer,
+typedef bool pending_stays_fn(struct frontend *front, const struct fuse_buf *buffer,
                               struct request *known);
 /* Serves the greeting again; and all requests that wait. After a crash a request that had begun to
  * change something is answered EIO: nothing tells whether it was done. */
-void pending_greet(struct face *face, struct fuse_session *fuse);
-void pending_replay(struct face *face, struct fuse_session *fuse, bool crashed,
+void pending_greet(struct frontend *front, struct fuse_session *fuse);
+void pending_replay(struct frontend *front, struct fuse_session *fuse, bool crashed,
                     pending_stays_fn *stays);
 /* Serves the requests that were read since the store's last commit. */
-void pending_replay_read(struct face *face, struct fuse_session *fuse, pending_stays_fn *stays);
+void pending_replay_read(struct frontend *front, struct fuse_session *fuse,
+                         pending_stays_fn *stays);
 
 #endif

@@ -147,10 +147,10 @@ static void trace_interrupt(struct trace *trace, const struct fuse_in_header *he
 		log_record("interrupt of %s", traced->text);
 }
 
-void trace_request(struct face *face, const void *request, size_t len)
+void trace_request(struct frontend *front, const void *request, size_t len)
 {
 	const struct fuse_in_header *header = request;
-	struct trace *trace = face->trace;
+	struct trace *trace = front->trace;
 	struct traced *traced;
 
 	if (!trace || len < sizeof(*header) || header->len != len ||
@@ -187,27 +187,27 @@ void trace_answer(struct trace *trace, uint64_t unique, int error)
 	free(traced);
 }
 
-int trace_begin(struct face *face)
+int trace_begin(struct frontend *front)
 {
 	struct trace *trace = calloc(1, sizeof(*trace));
 
 	if (!trace)
 		return -ENOMEM;
-	*trace = (struct trace){.nodes = face->nodes, .clock_us = face->clock_us};
-	face->trace = trace;
+	*trace = (struct trace){.nodes = front->nodes, .clock_us = front->clock_us};
+	front->trace = trace;
 	return 0;
 }
 
-void trace_finish(struct face *face)
+void trace_finish(struct frontend *front)
 {
 	struct traced *traced, *next;
 
-	if (!face->trace)
+	if (!front->trace)
 		return;
-	HASH_ITER(hh, face->trace->pending, traced, next) {
-		HASH_DEL(face->trace->pending, traced);
+	HASH_ITER(hh, front->trace->pending, traced, next) {
+		HASH_DEL(front->trace->pending, traced);
 		free(traced);
 	}
-	free(face->trace);
-	face->trace = NULL;
+	free(front->trace);
+	front->trace = NULL;
 }

@@ -10,14 +10,14 @@
 #ifndef FS_TRACE_H
 #define FS_TRACE_H
 
-#include "request/face.h"
+#include "request/frontend.h"
 
-/* After the mount, before the first request: face->trace. 0, or -errno. */
-int trace_begin(struct face *face);
+/* After the mount, before the first request: front->trace. 0, or -errno. */
+int trace_begin(struct frontend *front);
 /* A request was read from the kernel. Without trace_begin() nothing happens. */
-void trace_request(struct face *face, const void *request, size_t len);
+void trace_request(struct frontend *front, const void *request, size_t len);
 /* The request of that number is answered: 0, or -errno. */
 void trace_answer(struct trace *trace, uint64_t unique, int error);
-void trace_finish(struct face *face);
+void trace_finish(struct frontend *front);
 
 #endif

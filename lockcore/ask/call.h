@@ -27,7 +27,7 @@ struct calls {
 struct lc_call {
 	struct lc *lc;
 	void (*ask)(struct lc_call *call);             /* sends the requests of this stage */
-	void (*fail)(struct lc_call *call, int error); /* tells the face */
+	void (*fail)(struct lc_call *call, int error); /* tells the frontend */
 	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
 	bool (*starves)(const struct lc_call *call); /* of those with several readers */
 	int64_t begun_us;
@@ -39,7 +39,7 @@ struct lc_call {
 	struct gate_item turn;       /*   until told */
 	bool reads;                  /* asks by readers, which ask again by themselves */
 	struct reader reader;        /* of those that need but one */
-	bool told;                   /* or cancelled: the face is done with it */
+	bool told;                   /* or cancelled: the frontend is done with it */
 	bool writes;                 /* the request that is outstanding does */
 	bool written;                /* something was sent that may have been done */
 	bool repeatable;             /* asked again when unanswered, though it writes */
@@ -73,7 +73,7 @@ struct lc_call *call_of(struct reader *reader);
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
 /* An answer that means something else than its result: the kind goes on. */
 void call_heard(struct lc_call *call);
-/* Nothing can end the call any more: the face is told right after, then call_free_if_done(). */
+/* Nothing can end the call any more: the frontend is told right after, then call_free_if_done(). */
 void call_close(struct lc_call *call);
 void call_free_if_done(struct lc_call *call);
 void call_fail(struct lc_call *call, int error);

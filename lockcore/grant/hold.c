@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * hold.c - what the face asks of a taker that holds: is it so, its token, its reason.
+ * hold.c - what the frontend asks of a taker that holds: is it so, its token, its reason.
  */
 #include "grant/hold.h"
 

@@ -9,7 +9,8 @@
 
 /* Its process takes the lock a moment after it has given it back. */
 bool reuse_is_repeated(const struct lock *lock, const struct lc_request *request);
-/* A holder leaves. True: its entry is spare for a moment, and the face is done with the taker. */
+/* A holder leaves. True: its entry is spare for a moment, and the frontend is done with
+ * the taker. */
 bool reuse_leave(struct lc_taker *taker);
 /* The taker with the spare entry, HELD by the one that asks. NULL: none for this request, and what
  * was spare is on its way out. */

@@ -296,7 +296,7 @@ void taker_lose(struct lc_taker *taker)
 
 	assert(taker->state == TAKER_HELD);
 	if (!taker->told_taken) {
-		/* The face does not know of the grant yet: it did not happen. */
+		/* The frontend does not know of the grant yet: it did not happen. */
 		set_due(taker, false);
 		set_taker_state(taker, TAKER_WAITING);
 		lock_want_list(taker->entry.lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * taker.h - one taker: the results that the face knows, and so whether its entry shall exist.
+ * taker.h - one taker: the results that the frontend knows, and so whether its entry shall exist.
  *
  *                       grant, told                  lc_leave()
  *      [WAITING] -------------------------> [HELD] ------------------.
@@ -114,7 +114,7 @@ void taker_step(struct lc_taker *taker);
 void taker_grant(struct lc_taker *taker, bool first);
 /* WAITING -> FAILED. */
 void taker_fail(struct lc_taker *taker, int error);
-/* HELD -> LOST; or WAITING again, if the face was not told of the grant. */
+/* HELD -> LOST; or WAITING again, if the frontend was not told of the grant. */
 void taker_lose(struct lc_taker *taker);
 /* LOST: from now on there is a session timeout to stop the processes under the lost lock. */
 void taker_guard(struct lc_taker *taker);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * taker_record.h - what is recorded of a taker and its entry, and how another process makes them
- * from that: as when a connection was lost. A grant that the face was not told of did not happen.
+ * from that: as when a connection was lost. A grant that the frontend was not told of did not
+ * happen.
  */
 #ifndef LOCKCORE_TAKER_RECORD_H
 #define LOCKCORE_TAKER_RECORD_H

@@ -50,7 +50,7 @@ struct lc {
 #define ROOT_DIR ".zklockfs"
 
 /* The clock, read now. Whether the lease is good is decided by such a reading alone, made after
- * the event that asks for it: an answer that has arrived, a request of the face. So is when an
+ * the event that asks for it: an answer that has arrived, a request of the frontend. So is when an
  * answer arrived. An older reading would let a lock be used after its lease is over. */
 int64_t lc_now(struct lc *lc);
 /* The clock as it was read last, in this turn or the one before: never later than now. It is good
@@ -73,7 +73,7 @@ void lc_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer,
 void lc_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
                    ensemble_answer_fn *answer, void *ctx);
 void lc_ignore(void *ctx, const struct ensemble_answer *answer);
-/* The result of such an answer for the face: 0 or -errno. */
+/* The result of such an answer for the frontend: 0 or -errno. */
 int errno_of(enum ensemble_result result);
 /* ROOT/lock, malloced. */
 char *lc_path(struct lc *lc, const char *lock);

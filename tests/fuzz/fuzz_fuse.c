@@ -16,7 +16,7 @@
 #include "hold/hold.h"
 #include "hold/linger.h"
 #include "host/log.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "request/pending.h"
 #include "setup/servers.h"
 #include "setup/settings.h"
@@ -188,14 +188,14 @@ static void see_answers(void)
 
 /* ---- the daemon ---- */
 
-static struct face face;
+static struct frontend front;
 static struct fuse_session *fuse;
 
 static void turn(int64_t us)
 {
 	behind_run(us);
-	holds_process(&face, true, false);
-	answers_emit(&face, file_unopened);
+	holds_process(&front, true, false);
+	answers_emit(&front, file_unopened);
 	see_answers();
 }
 
@@ -203,8 +203,8 @@ static void serve(struct fuse_in_header *header)
 {
 	const struct fuse_buf buffer = {.mem = header, .size = header->len};
 
-	pending_serve(&face, fuse, &buffer);
-	answers_emit(&face, file_unopened);
+	pending_serve(&front, fuse, &buffer);
+	answers_emit(&front, file_unopened);
 	see_answers();
 }
 
@@ -253,7 +253,7 @@ static void begin(void)
 
 	holds = (struct holds){0};
 	lists = (struct lists){0};
-	face = (struct face){
+	front = (struct frontend){
 		.clock_us = behind_clock_us,
 		.lc = behind_begin(fixed_reserved),
 		.holds = &holds,
@@ -269,25 +269,25 @@ static void begin(void)
 		.requests.what = "requests",
 	};
 	MUST(store_create(&store) == 0);
-	face.stored.memory = &store_memory;
-	face.stored.store = store;
+	front.stored.memory = &store_memory;
+	front.stored.store = store;
 	log_level(LC_ERROR);
-	face.contents.budget = &face.files;
-	face.contents.stored = &face.stored;
+	front.contents.budget = &front.files;
+	front.contents.stored = &front.stored;
 	holds.stories.clock_us = behind_clock_us;
-	holds.stories.lc = face.lc;
-	holds.stories.history.stored = &face.stored;
+	holds.stories.lc = front.lc;
+	holds.stories.history.stored = &front.stored;
 	kernel.fd = behind_connect(&fd);
-	MUST(nodes_create(&face.stored, &face.nodes) == 0 && holds_init(&face) == 0);
-	fuse = fuse_session_new(&args, &ops, sizeof(ops), &face);
+	MUST(nodes_create(&front.stored, &front.nodes) == 0 && holds_init(&front) == 0);
+	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
 	fuse_opt_free_args(&args);
 	snprintf(device, sizeof(device), "/dev/fd/%d", fd);
-	MUST(fuse && fuse_session_mount(fuse, device) == 0 && pending_begin(&face, fuse) == 0);
+	MUST(fuse && fuse_session_mount(fuse, device) == 0 && pending_begin(&front, fuse) == 0);
 	kernel.nodes[0].ino = FUSE_ROOT_ID;
 	kernel.nodes[0].is_dir = true;
 	kernel.node_count = 1;
 	ask(FUSE_INIT, 0, &init, sizeof(init));
-	MUST(face.serving);
+	MUST(front.serving);
 }
 
 /* ---- requests ---- */
@@ -540,26 +540,26 @@ static void finish(void)
 			ask_release(i);
 	}
 	MUST(kernel.asked_count == 0 && kernel.file_count == 0);
-	holds_drop(&face, 0, NULL); /* places that are kept for a moment, by another clock */
-	holds_drop_kept(&face);
+	holds_drop(&front, 0, NULL); /* places that are kept for a moment, by another clock */
+	holds_drop_kept(&front);
 	turn(30 * SECOND);
-	lc_status(face.lc, &status);
+	lc_status(front.lc, &status);
 	MUST(status.holders == 0 && status.waiters == 0 && status.entries == 0);
 	behind_end();
-	face.lc = NULL;
-	holds_end(&face);
-	files_end(&face);
+	front.lc = NULL;
+	holds_end(&front);
+	files_end(&front);
 	fuse_session_unmount(fuse);
 	fuse_session_destroy(fuse);
 	close(kernel.fd);
-	inbox_finish(&face.inbox);
-	pending_finish(&face);
-	answers_end(&face);
-	linger_finish(&face.holds->linger);
-	nodes_destroy(face.nodes);
-	history_finish(&face.holds->stories.history);
-	store_close(face.stored.store);
-	book_finish(&face.stored);
+	inbox_finish(&front.inbox);
+	pending_finish(&front);
+	answers_end(&front);
+	linger_finish(&front.holds->linger);
+	nodes_destroy(front.nodes);
+	history_finish(&front.holds->stories.history);
+	store_close(front.stored.store);
+	book_finish(&front.stored);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A taker loses its place or its lock, without leaving: its state, and the result for the face.
+ * A taker loses its place or its lock, without leaving: its state, and the result for the frontend.
  */
 #include "lock/loss.h"
 

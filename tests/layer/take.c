@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Taking and leaving: how a taker begins, when its time is up, and what becomes of it when the
- * face does not want the taker any more.
+ * frontend does not want the taker any more.
  */
 #include "takers.h"
 
@@ -304,8 +304,8 @@ static void held_too_long(void **state)
 	assert_int_equal(rig->lc.counters.overdue, 1);
 }
 
-/* The face never says that the processes are stopped: the entry is deleted after a session timeout
- * all the same. */
+/* The frontend never says that the processes are stopped: the entry is deleted after a session
+ * timeout all the same. */
 static void guarded_for_a_session_timeout(void **state)
 {
 	struct rig *rig = *state;
@@ -469,7 +469,7 @@ static void forfeits(void **state)
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 }
 
-/* The face was not told yet that the taker holds. */
+/* The frontend was not told yet that the taker holds. */
 static void forfeits_what_was_not_told(void **state)
 {
 	struct rig *rig = *state;

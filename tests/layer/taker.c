@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * One taker: its states, the meaning of each state for its entry and for the lock, and the results
- * for the face.
+ * for the frontend.
  */
 #include "takers.h"
 
@@ -16,7 +16,7 @@
  * its own, which is made when it is needed. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct lc_taker) <= 552, "a taker has grown");
 
-/* A taker that holds; the face was told so. */
+/* A taker that holds; the frontend was told so. */
 static struct lc_taker *hold(struct rig *rig, pid_t pid, enum lc_mode mode, int number,
                              const char *names)
 {
@@ -223,7 +223,7 @@ static void fails(void **state)
 	assert_int_equal(first->state, TAKER_HELD);
 }
 
-/* The face was not told of the grant, so the grant did not happen. */
+/* The frontend was not told of the grant, so the grant did not happen. */
 static void loses_what_was_not_told(void **state)
 {
 	struct rig *rig = *state;
@@ -382,7 +382,7 @@ static void front_leaves(void **state)
 	assert_true(lock->touched);
 }
 
-/* A waiter has the time limit that the face has set; a holder has no such limit. */
+/* A waiter has the time limit that the frontend has set; a holder has no such limit. */
 static void limits(void **state)
 {
 	struct rig *rig = *state;
@@ -576,7 +576,7 @@ static struct forged_taker saved(struct lc_taker *taker)
 	return read;
 }
 
-/* A grant that the face was not told of is saved as if it had not happened. */
+/* A grant that the frontend was not told of is saved as if it had not happened. */
 static void saves(void **state)
 {
 	struct rig *rig = *state;

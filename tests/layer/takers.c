@@ -19,11 +19,11 @@
 
 struct ensemble_stat takers_lock;
 
-/* The face's side of a taker. */
-static struct face {
+/* The frontend's side of a taker. */
+static struct user {
 	struct rig *rig;
 	struct lc_taker *taker; /* NULL: it has left, or there is none */
-} faces[TAKERS_MAX];
+} users[TAKERS_MAX];
 
 /* ---- callbacks of the session, as in core.c ---- */
 
@@ -71,7 +71,7 @@ struct rig *takers_begin(void)
 	rig->entries.events = &taker_entry_events;
 	asking_begin(&rig->lc);
 	takers_lock = (struct ensemble_stat){.czxid = 50, .mzxid = 50, .version = 3};
-	memset(faces, 0, sizeof(faces));
+	memset(users, 0, sizeof(users));
 	return rig;
 }
 
@@ -82,9 +82,9 @@ void takers_end(struct rig *rig)
 	asking_finish(&rig->lc);
 	pokes_cancel(&rig->lc);
 	evictions_finish(&rig->lc);
-	for (size_t i = 0; i < LENGTH(faces); i++)
-		if (faces[i].taker)
-			takers_leave(rig, faces[i].taker);
+	for (size_t i = 0; i < LENGTH(users); i++)
+		if (users[i].taker)
+			takers_leave(rig, users[i].taker);
 	takers_turn(rig);
 	assert_int_equal(rig->entries.by_id.count, 0);
 	assert_null(rig->takers.due);
@@ -109,31 +109,31 @@ int takers_tear_down(void **state)
 	return 0;
 }
 
-/* ---- the face ---- */
+/* ---- the user ---- */
 
 static void taken(void *ctx, int err)
 {
-	struct face *face = ctx;
+	struct user *user = ctx;
 
-	rig_tell(face->rig, err < 0 ? "%d taken %s" : "%d taken", (int)(face - faces),
+	rig_tell(user->rig, err < 0 ? "%d taken %s" : "%d taken", (int)(user - users),
 	         strerrorname_np(-err));
 }
 
 static void lost(void *ctx)
 {
-	struct face *face = ctx;
+	struct user *user = ctx;
 
-	rig_tell(face->rig, "%d lost", (int)(face - faces));
+	rig_tell(user->rig, "%d lost", (int)(user - users));
 }
 
 struct lc_taker *takers_request(struct rig *rig, const struct lc_request *request)
 {
-	struct face *face = &faces[request->pid];
+	struct user *user = &users[request->pid];
 
-	assert_true(request->pid < TAKERS_MAX && !face->taker);
-	face->rig = rig;
-	assert_int_equal(lc_take(&rig->lc, request, taken, lost, face, &face->taker), 0);
-	return face->taker;
+	assert_true(request->pid < TAKERS_MAX && !user->taker);
+	user->rig = rig;
+	assert_int_equal(lc_take(&rig->lc, request, taken, lost, user, &user->taker), 0);
+	return user->taker;
 }
 
 struct lc_taker *takers_take(struct rig *rig, pid_t pid, enum lc_mode mode, int64_t wait_us)
@@ -148,9 +148,9 @@ struct lc_taker *takers_take(struct rig *rig, pid_t pid, enum lc_mode mode, int6
 
 void takers_disown(const struct lc_taker *taker)
 {
-	for (size_t i = 0; i < LENGTH(faces); i++)
-		if (faces[i].taker == taker)
-			faces[i].taker = NULL;
+	for (size_t i = 0; i < LENGTH(users); i++)
+		if (users[i].taker == taker)
+			users[i].taker = NULL;
 }
 
 void takers_leave(struct rig *rig, struct lc_taker *taker)

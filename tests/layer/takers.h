@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * takers.h - takers on the rig: the layers up to the one that tells the face, wired as core.c
- * wires them. The lock is "a". Results for the face are recorded with the taker's pid: "7 taken",
- * "7 taken EAGAIN", "7 lost". Callbacks of the session are not recorded.
+ * takers.h - takers on the rig: the layers up to the one that tells the frontend, wired as core.c
+ * wires them. The lock is "a". Results for the frontend are recorded with the taker's pid:
+ * "7 taken", "7 taken EAGAIN", "7 lost". Callbacks of the session are not recorded.
  *
  * In a listing an entry of this mount is "#ID-NUMBER", as in requests. The first taker of a
  * test has the id 2, the next one 3.

@@ -38,7 +38,7 @@ ROOMS = {
         'lock': 'session port pure',
         'grant': 'lock session port pure',
         'ask': 'grant lock session port pure',
-        '': 'ask grant lock session port pure',   # lockcore.h, the face of the engine
+        '': 'ask grant lock session port pure',   # lockcore.h, the engine's interface
     },
 }
 SHARED = ('pure/book.h', 'pure/carry.h', 'pure/per_user.h', 'pure/table.h', 'pure/gate.h')

@@ -4,7 +4,7 @@
  * leave at once.
  */
 #include "request/answers.h"
-#include "request/face.h"
+#include "request/frontend.h"
 #include "store/store.h"
 #include "request/trace.h"
 
@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static struct face face;
+static struct frontend front;
 static uint64_t refused[8];
 static unsigned refused_count;
 
@@ -28,9 +28,9 @@ void trace_answer(struct trace *trace, uint64_t unique, int error)
 	(void)error;
 }
 
-static void note_unopened(struct face *of, uint64_t fh)
+static void note_unopened(struct frontend *of, uint64_t fh)
 {
-	assert_ptr_equal(of, &face);
+	assert_ptr_equal(of, &front);
 	refused[refused_count++] = fh;
 }
 
@@ -40,20 +40,20 @@ static int begin(void **state)
 
 	(void)state;
 	refused_count = 0;
-	face.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
-	if (face.answers.fd < 0 || store_create(&store) < 0)
+	front.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
+	if (front.answers.fd < 0 || store_create(&store) < 0)
 		return -1;
-	face.stored.store = store;
+	front.stored.store = store;
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	if (face.answers.fd >= 0)
-		close(face.answers.fd);
-	answers_end(&face);
-	store_close(face.stored.store);
+	if (front.answers.fd >= 0)
+		close(front.answers.fd);
+	answers_end(&front);
+	store_close(front.stored.store);
 	return 0;
 }
 
@@ -62,13 +62,13 @@ static void keep(uint64_t unique, bool opens, void *body, size_t len)
 	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + len), .unique = unique};
 	const struct iovec iov[] = {{&header, sizeof(header)}, {body, len}};
 
-	answers_add(&face, opens, iov, 2);
+	answers_add(&front, opens, iov, 2);
 	header.unique = 0; /* the bytes are the caller's */
 }
 
 static size_t written(void)
 {
-	return (size_t)lseek(face.answers.fd, 0, SEEK_END);
+	return (size_t)lseek(front.answers.fd, 0, SEEK_END);
 }
 
 static void check_written(size_t *at, uint64_t unique, const void *body, size_t len)
@@ -76,11 +76,11 @@ static void check_written(size_t *at, uint64_t unique, const void *body, size_t 
 	struct fuse_out_header header;
 	static char bytes[4096];
 
-	assert_int_equal(pread(face.answers.fd, &header, sizeof(header), (off_t)*at),
+	assert_int_equal(pread(front.answers.fd, &header, sizeof(header), (off_t)*at),
 	                 sizeof(header));
 	assert_int_equal(header.unique, unique);
 	assert_int_equal(header.len, sizeof(header) + len);
-	assert_int_equal(pread(face.answers.fd, bytes, len, (off_t)(*at + sizeof(header))), len);
+	assert_int_equal(pread(front.answers.fd, bytes, len, (off_t)(*at + sizeof(header))), len);
 	assert_memory_equal(bytes, body, len);
 	*at += header.len;
 }
@@ -92,12 +92,12 @@ static void kept_until_the_end(void **state)
 
 	(void)state;
 	for (int turn = 0; turn < 3; turn++) {
-		assert_false(answers_are_unsent(&face));
+		assert_false(answers_are_unsent(&front));
 		for (size_t i = 0; i < LENGTH(texts); i++)
 			keep(i + 1, false, texts[i], strlen(texts[i]));
-		assert_true(answers_are_unsent(&face));
+		assert_true(answers_are_unsent(&front));
 		assert_int_equal(written(), at);
-		answers_emit(&face, note_unopened);
+		answers_emit(&front, note_unopened);
 		for (size_t i = 0; i < LENGTH(texts); i++)
 			check_written(&at, i + 1, texts[i], strlen(texts[i]));
 		assert_int_equal(written(), at);
@@ -110,18 +110,18 @@ static void open_files_that_nobody_took(void **state)
 	struct fuse_open_out out = {.fh = 77};
 
 	(void)state;
-	close(face.answers.fd);
-	face.answers.fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* takes nothing */
+	close(front.answers.fd);
+	front.answers.fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* takes nothing */
 	keep(1, false, &out, sizeof(out));
 	keep(2, true, &out, sizeof(out));
 	out.fh = 78;
 	keep(3, true, &out, sizeof(out));
 	assert_int_equal(refused_count, 0);
-	answers_emit(&face, note_unopened);
+	answers_emit(&front, note_unopened);
 	assert_int_equal(refused_count, 2);
 	assert_int_equal(refused[0], 77);
 	assert_int_equal(refused[1], 78);
-	assert_false(answers_are_unsent(&face));
+	assert_false(answers_are_unsent(&front));
 }
 
 static void too_much_leaves_at_once(void **state)
@@ -133,14 +133,14 @@ static void too_much_leaves_at_once(void **state)
 	(void)state;
 	memset(text, 'x', sizeof(text));
 	while (written() == 0) {
-		assert_in_range(face.answers.len, 0, ANSWERS_MAX);
+		assert_in_range(front.answers.len, 0, ANSWERS_MAX);
 		keep(++count, false, text, sizeof(text));
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
-	assert_false(answers_are_unsent(&face));
-	assert_true(store_spoilt(face.stored.store));
+	assert_false(answers_are_unsent(&front));
+	assert_true(store_spoilt(front.stored.store));
 	keep(++count, false, text, sizeof(text));
-	answers_emit(&face, note_unopened);
+	answers_emit(&front, note_unopened);
 	for (uint64_t i = 1; i <= count; i++)
 		check_written(&at, i, text, sizeof(text));
 	assert_int_equal(written(), at);
@@ -157,13 +157,13 @@ static void told_by_the_next_daemon(void **state)
 	(void)state;
 	keep(1, false, text, 4);
 	keep(2, true, more, 4);
-	answers_record(&face);
-	assert_int_equal(store_commit(face.stored.store), 0);
+	answers_record(&front);
+	assert_int_equal(store_commit(front.stored.store), 0);
 	assert_int_equal(written(), 0);
-	assert_int_equal(store_open(dup(store_fd(face.stored.store)), &left, &why), 0);
-	store_close(face.stored.store);
-	face.stored.store = left;
-	answers_emit_again(&face);
+	assert_int_equal(store_open(dup(store_fd(front.stored.store)), &left, &why), 0);
+	store_close(front.stored.store);
+	front.stored.store = left;
+	answers_emit_again(&front);
 	check_written(&at, 1, text, 4);
 	check_written(&at, 2, more, 4);
 	assert_int_equal(written(), at);
@@ -175,12 +175,12 @@ static void nobody_is_there(void **state)
 	char text[] = "text";
 
 	(void)state;
-	close(face.answers.fd);
+	close(front.answers.fd);
 	keep(1, false, text, sizeof(text));
-	answers_end(&face);
+	answers_end(&front);
 	keep(2, true, text, sizeof(text));
-	assert_false(answers_are_unsent(&face));
-	answers_emit(&face, note_unopened);
+	assert_false(answers_are_unsent(&front));
+	answers_emit(&front, note_unopened);
 	assert_int_equal(refused_count, 0);
 }
 

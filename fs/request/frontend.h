@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * face.h - the frontend of one mount, which all that serve its requests are handed.
+ * frontend.h - the frontend of one mount, which all that serve its requests are handed.
  *
  * A request has one owner and gets one answer. No handler waits.
  */
@@ -34,7 +34,7 @@ struct facts {
 	unsigned long adoptions;         /* and after a crash */
 };
 
-struct face {
+struct frontend {
 	struct lc *lc;
 	struct nodes *nodes;
 	struct holds *holds;       /* hold/hold.h: who waits, and who has a lock */
@@ -62,7 +62,7 @@ struct face {
 	int64_t (*clock_us)(void);
 };
 
-static inline struct face *face_of(fuse_req_t req)
+static inline struct frontend *frontend_of(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
 }
@@ -71,7 +71,7 @@ static inline struct face *face_of(fuse_req_t req)
  * and of open files are always known: node_by_ino(). */
 static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
 {
-	struct node *node = node_by_ino(face_of(req)->nodes, ino);
+	struct node *node = node_by_ino(frontend_of(req)->nodes, ino);
 
 	if (!node)
 		fuse_reply_err(req, ESTALE);

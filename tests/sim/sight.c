@@ -167,7 +167,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 				lock->contended_us[i][mode] = now_us(sim);
 		}
 	look_at_tries(sim, lock, &crowd, leavers, slots);
-	look_at_crowd(sim, lock, waiting);
+	/* The place of a copy of an entry is not certain, nor who waits behind it. */
+	look_at_crowd(sim, lock, stray ? CROWD_MAX : waiting);
 	if (committed && sim->plan.curious)
 		look_behind(sim, lock, parent, slots);
 }

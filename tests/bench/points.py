@@ -53,6 +53,18 @@ def _of_distance(found, name, table):
                   _ratio(table, 'handoff-remote', 'p50 us', peer), 1.7)
 
 
+def _of_reuse(found, name, table, wanted):
+    """-o reuse beside Redis, which answers from one server's memory: the cycles of a process that
+    takes the same lock again and again."""
+    cycles = {peer: figures['cycles/s']['median'] for peer, figures in table.get('uncontended', {}).items() if figures}
+    if 'reuse' in cycles and 'redis' in cycles:
+        _at_least(found, f'11 {name}: reuse, uncontended, cycles/s, beside Redis',
+                  cycles['reuse'] / cycles['redis'], wanted)
+    if 'reuse' in cycles:
+        _at_most(found, f'11 {name}: reuse, uncontended, acquire p50',
+                 table['uncontended']['reuse']['acquire p50 us']['median'], 100, 'us')
+
+
 def _of_requests(found, cases):
     get = {case: figures['requests'] for case, figures in cases.items()}
     _at_most(found, '7 requests, uncontended', get.get('uncontended'), 3, 'requests')
@@ -95,8 +107,10 @@ def judge(results):
     for number, (name, each) in enumerate(results['variants'].items()):
         if name.endswith('-5ms'):
             _of_distance(found, name, each['medians'])
+            _of_reuse(found, name, each['medians'], 50)
         elif number == 0 and not name.endswith('ms'):
             _of_rounds(found, each['medians'])
+            _of_reuse(found, name, each['medians'], 3)
     _of_requests(found, results['requests'].get('zklockfs', {}))
     _of_scale(found, results['scale'])
     return found

@@ -12,7 +12,7 @@ import signal
 import subprocess
 
 import rawzk
-from harness import ZOOKEEPER_JARS, check, until
+from harness import check, until, zookeeper
 
 TICK_MS = 500
 PORT = 2181
@@ -45,11 +45,8 @@ class Server:
             # peer that is stopped, unless told otherwise.
             self.process = subprocess.Popen(
                 self.network.prefix(self.number) +
-                ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
-                 '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
-                 '-Dzookeeper.cnxTimeout=500', '-Dzookeeper.fastleader.maxNotificationInterval=1000',
-                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-cp', ZOOKEEPER_JARS,
-                 'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
+                zookeeper(self.directory + '/zoo.cfg', '-Dzookeeper.cnxTimeout=500',
+                          '-Dzookeeper.fastleader.maxNotificationInterval=1000'),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def running(self):

@@ -41,6 +41,7 @@ ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/f
 # ZooKeeper's server of Debian, or another one: the class path.
 ZOOKEEPER_JARS = os.environ.get('ZOOKEEPER_JARS') or \
     '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar'
+ZOOKEEPER_JVM = os.environ.get('ZOOKEEPER_JVM', '').split()     # more options for all servers
 
 # Options of all mounts, except those of tests that start the program themselves.
 OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
@@ -411,6 +412,14 @@ class Taker:
 
 # ---- servers ----
 
+def zookeeper(config, *options, jars=ZOOKEEPER_JARS):
+    """The command of a ZooKeeper server that asks little of the machine, with more options of its JVM."""
+    return ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto', *ZOOKEEPER_JVM,
+            '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
+            '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', *options, '-cp', jars,
+            'org.apache.zookeeper.server.quorum.QuorumPeerMain', config]
+
+
 class Server:
     """One ZooKeeper server. Its data outlives stop() and start()."""
 
@@ -454,11 +463,8 @@ class Server:
                          f'4lw.commands.whitelist=*\nadmin.enableServer=false\n{self.config}\n')
         with open(self.directory + '/log', 'a', encoding='utf-8') as log:
             self.process = spawn(
-                ['java', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
-                 '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024',
-                 '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
-                 *('-Dzookeeper.' + name for name in self.properties), '-cp', self.jars,
-                 'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
+                zookeeper(self.directory + '/zoo.cfg', *('-Dzookeeper.' + name for name in self.properties),
+                          jars=self.jars),
                 prompt=15, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
         def answers():

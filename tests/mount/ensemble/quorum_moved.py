@@ -10,7 +10,7 @@ import tempfile
 import types
 
 import rawzk
-from harness import SLOWNESS, ZOOKEEPER_JARS, check, check_equal, patiently, run, spawn, until
+from harness import SLOWNESS, check, check_equal, patiently, run, spawn, until, zookeeper
 
 TICK_MS = 2000
 
@@ -41,10 +41,7 @@ class Member:
                          f'4lw.commands.whitelist=*\nadmin.enableServer=false\n{self.quorum}')
         with open(self.directory + '/log', 'a', encoding='ascii') as log:
             self.process = spawn(
-                ['java', '-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
-                 '-XX:-UsePerfData', '-Dzookeeper.forceSync=no', '-Dzookeeper.preAllocSize=1024', '-cp',
-                 ZOOKEEPER_JARS, 'org.apache.zookeeper.server.quorum.QuorumPeerMain', self.directory + '/zoo.cfg'],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                zookeeper(self.directory + '/zoo.cfg'), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def serves(self):
         try:

@@ -17,7 +17,7 @@ struct outsider {
 	int64_t session, forger, arrived_us, czxid;
 	struct lock_state *lock;
 	char path[1280], second[1280]; /* its entry, and another one of the same number, or "" */
-	bool asked_away;
+	bool asked_away, second_asked_away;
 	struct outsider *next;
 };
 
@@ -115,6 +115,7 @@ static bool goes_on_as_reader(struct outsider *outsider, struct node *node)
 	    node != node->parent->children || !node->stat.ephemeral_owner ||
 	    !rng_chance(&outsider->mode_rng, 700))
 		return false;
+	outsider->second_asked_away = false;
 	snprintf(outsider->second, sizeof(outsider->second), "%s/_c_%016" PRIx64 "__READ__%s",
 	         outsider->lock->path, rng_next(&outsider->mode_rng), outsider->path + len - 10);
 	return world_do(&sim->world, outsider->session, &op, 1, NULL) == ENSEMBLE_OK;
@@ -129,7 +130,7 @@ static void goes_on(struct outsider *outsider)
 
 	strcpy(outsider->path, outsider->second);
 	outsider->second[0] = '\0';
-	outsider->asked_away = false;
+	outsider->asked_away = outsider->second_asked_away;
 	outsider->czxid = tree_find(&sim->world.proposed, outsider->path)->stat.czxid;
 	agenda_in(&sim->agenda, rng_spread(&outsider->mode_rng, 1000, 10000000), departs, outsider,
 	          0);
@@ -254,8 +255,10 @@ void outsider_asked_away(struct sim *sim, const char *path)
 	struct outsider *outsider;
 
 	LL_FOREACH(sim->outsiders, outsider)
-		if (!strcmp(outsider->path, path) || !strcmp(outsider->second, path))
+		if (!strcmp(outsider->path, path))
 			outsider->asked_away = true;
+		else if (!strcmp(outsider->second, path))
+			outsider->second_asked_away = true;
 }
 
 void outsiders_begin(struct sim *sim)

@@ -246,7 +246,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			sim_violation(
 				sim, "b: taker %d on %s came before %d to %s, and stands behind it",
 				taker->pid, taker->mount->host.name, before->pid, lock->name);
-		if (before && before->entry_session == taker->entry_session &&
+		/* Nor if its entry was withdrawn: a crowd was before it, or so it looked. */
+		if (before && before->entry_session == taker->entry_session && !taker->crowd &&
 		    before->former_token && !taker->evicted_alone && taker->former_token &&
 		    before->former_session == taker->former_session &&
 		    before->former_token > taker->former_token)

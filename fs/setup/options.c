@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,25 +214,25 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	}
 }
 
-/* The end of a line that says what is wrong. */
-static bool complain_more(int *ret_status, int status, const char *format, const char *detail)
+/* One line, for any input. */
+__attribute__((format(printf, 3, 4))) static bool complain(int *ret_status, int status,
+                                                           const char *format, ...)
 {
-	char line[1024];
+	va_list args;
+	char *line;
 
-	snprintf(line, sizeof(line), format, detail);
-	for (char *c = line; *c; c++)
-		if ((unsigned char)*c < 0x20)
-			*c = '?'; /* one line, for any input */
-	fputs(line, stderr);
-	fprintf(stderr, status == EXIT_USAGE ? "; try zklockfs --help\n" : "\n");
+	va_start(args, format);
+	if (vasprintf(&line, format, args) < 0)
+		line = NULL;
+	va_end(args);
+	for (char *c = line; c && *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	fprintf(stderr, "zklockfs: %s%s\n", line ? line : strerror(ENOMEM),
+	        status == EXIT_USAGE ? "; try zklockfs --help" : "");
+	free(line);
 	*ret_status = status;
 	return false;
-}
-
-static bool complain(int *ret_status, int status, const char *format, const char *detail)
-{
-	fprintf(stderr, "zklockfs: ");
-	return complain_more(ret_status, status, format, detail);
 }
 
 static bool read_source(const struct raw *raw, struct options *options, int *ret_status)
@@ -249,20 +250,18 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 	     end > options->root + 1 && end[-1] == '/';)
 		*--end = '\0';
 	why = servers_wrong(options->servers, raw->source, raw->mountpoint);
-	if (why) {
-		fprintf(stderr, "zklockfs: bad server list '%s': ", options->servers);
-		return complain_more(ret_status, EXIT_USAGE, "%s", why);
-	}
+	if (why)
+		return complain(ret_status, EXIT_USAGE, "bad server list '%s': %s",
+		                options->servers, why);
 	if (strcmp(options->root, "/") == 0)
 		return complain(
 			ret_status, EXIT_MOUNT,
 			"the whole ensemble cannot be mounted: name a sub-tree, such as %s/locks",
 			options->servers);
 	why = root_wrong(options->root);
-	if (why) {
-		fprintf(stderr, "zklockfs: '%s' cannot be a root: ", options->root);
-		return complain_more(ret_status, EXIT_USAGE, "%s", why);
-	}
+	if (why)
+		return complain(ret_status, EXIT_USAGE, "'%s' cannot be a root: %s", options->root,
+		                why);
 	options->read_only = raw->read_only;
 	/* If any root were made, a typo in it would make a new tree, whose locks exclude nobody. */
 	options->make_root = raw->mkroot || strcmp(options->root, "/locks") == 0;
@@ -280,10 +279,7 @@ static bool read_duration(const char *name, const char *text, int64_t by_default
 		why = "not a duration like 15s or 500ms";
 	else if (*ret_us < least_us || *ret_us > 86400 * 1000000LL)
 		why = least_us > 0 ? "must be 1ms to 24h" : "must be at most 24h";
-	if (!why)
-		return true;
-	fprintf(stderr, "zklockfs: %s=%s: ", name, text);
-	return complain_more(ret_status, EXIT_USAGE, "%s", why);
+	return !why || complain(ret_status, EXIT_USAGE, "%s=%s: %s", name, text, why);
 }
 
 static bool read_durations(const struct raw *raw, struct options *options, int *ret_status)
@@ -309,10 +305,8 @@ static bool read_mountpoint(const struct raw *raw, struct options *options, int 
 	}
 	options->mountpoint =
 		raw->mounted ? strdup(raw->mounted) : mountpoint_prepare(raw->mountpoint, &why);
-	if (options->mountpoint)
-		return true;
-	fprintf(stderr, "zklockfs: %s: ", raw->mountpoint);
-	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
+	return options->mountpoint ||
+	       complain(ret_status, EXIT_MOUNT, "%s: %s", raw->mountpoint, why);
 }
 
 static bool read_fuse_args(const struct raw *raw, struct options *options, int *ret_status)
@@ -396,10 +390,8 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 		return complain(ret_status, EXIT_USAGE, "credentials=%s: the path must be absolute",
 		                raw->credentials);
 	options->credentials = credentials_read(raw->credentials, &why);
-	if (options->credentials)
-		return true;
-	fprintf(stderr, "zklockfs: credentials=%s: ", raw->credentials);
-	return complain_more(ret_status, EXIT_MOUNT, "%s", why);
+	return options->credentials ||
+	       complain(ret_status, EXIT_MOUNT, "credentials=%s: %s", raw->credentials, why);
 }
 
 /* Reads digits of that base, up to a maximum. */
@@ -414,16 +406,11 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 		return true;
 	errno = 0;
 	number = strtoul(text, NULL, base);
-	if (!*text || text[strspn(text, digits)] || errno || number > max) {
-		char most[16];
-
-		snprintf(most, sizeof(most), base == 8 ? "0%o" : "%u", max);
-		fprintf(stderr, "zklockfs: %s=%s: ", name, text);
-		return complain_more(ret_status, EXIT_USAGE,
-		                     base == 8 ? "must be an octal number, at most %s"
-		                               : "must be a number, at most %s",
-		                     most);
-	}
+	if (!*text || text[strspn(text, digits)] || errno || number > max)
+		return complain(ret_status, EXIT_USAGE,
+		                base == 8 ? "%s=%s: must be an octal number, at most 0%o"
+		                          : "%s=%s: must be a number, at most %u",
+		                name, text, max);
 	*ret_number = (unsigned)number;
 	return true;
 }

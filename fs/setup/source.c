@@ -25,26 +25,28 @@ static bool valid_port(const char *text, size_t len)
 	return port >= 1 && port <= 65535;
 }
 
+static bool valid_host(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] <= ' ' || strchr("[]@\\\x7f", text[i]))
+			return false;
+	return len > 0;
+}
+
 /* One of SERVERS: host, host:port, [v6], [v6]:port. */
 static bool valid_server(const char *text, size_t len)
 {
-	const char *colon;
+	bool v6 = len > 0 && text[0] == '[';
+	const char *end = memchr(text, v6 ? ']' : ':', len);
+	size_t rest;
 
-	if (len > 0 && text[0] == '[') {
-		const char *end = memchr(text, ']', len);
-
-		if (!end || end == text + 1)
-			return false;
-		len -= (size_t)(end + 1 - text);
-		return len == 0 || (end[1] == ':' && valid_port(end + 2, len - 1));
-	}
-	for (size_t i = 0; i < len; i++)
-		if (strchr("]@ \t\n\\", text[i]))
-			return false;
-	colon = memchr(text, ':', len);
-	if (!colon)
-		return len > 0;
-	return colon > text && valid_port(colon + 1, len - (size_t)(colon + 1 - text));
+	if (!end)
+		return !v6 && valid_host(text, len);
+	if (!valid_host(text + v6, (size_t)(end - text) - v6))
+		return false;
+	end += v6;
+	rest = len - (size_t)(end - text);
+	return (v6 && rest == 0) || (*end == ':' && valid_port(end + 1, rest - 1));
 }
 
 static bool valid_servers(const char *text)
@@ -81,7 +83,7 @@ const char *servers_wrong(const char *servers, const char *source, const char *m
 		return NULL;
 	if (!*source)
 		return "it is empty";
-	if (!*servers && *mountpoint != '/')
+	if (!*servers && mountpoint && *mountpoint != '/')
 		return "SERVERS[/ROOT] comes first, then MOUNTPOINT";
 	if (!*servers)
 		return "ROOT stands behind the servers, such as zk1:2181/locks";

@@ -548,6 +548,8 @@ static void sources_with_their_reason(void **state)
 		{"::1", "/", "write IPv6 in brackets"},
 		{"zk1,2001:db8::2/locks", "/", "write IPv6 in brackets"},
 		{"zk1:2181:2181", "/", "must be host[:port]"},
+		{"[::@]:2181", "/", "must be host[:port]"},
+		{"z\nk\x7fs/locks", "/", "bad server list 'z?k?s': must be host[:port]"},
 		{"zk1//locks", "/", "'//locks' cannot be a root: a name in it is empty"},
 		{"zk1/a//b", "/", "a name in it is empty"},
 		{"zk1/../x", "/", "'/../x' cannot be a root: a name in it begins with a dot"},
@@ -567,6 +569,8 @@ static void sources_with_their_reason(void **state)
 		PARSE(&run, "-o", fronts[i % 2], rows[i / 2].source, rows[i / 2].mountpoint);
 		expect_refused(&run, 1, rows[i / 2].why, rows[i / 2].source);
 	}
+	PARSE(&run, "--check", "/locks");
+	expect_refused(&run, 1, "ROOT stands behind the servers", "/locks, and no mount point");
 }
 
 static void bad_durations(void **state)

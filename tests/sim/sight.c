@@ -75,6 +75,14 @@ bool sight_may_wait(const struct sim *sim, const struct taker *owner, const stru
 	             : sim->plan.slots_max == 1;
 }
 
+/* Its mount counts the entry as gone. A waiter of a crowd may be withdrawn, or not: its mount has
+ * counted at another moment. */
+static bool surely_leaves(const struct taker *owner, const struct mount *mount)
+{
+	return judge_leaving(owner, mount) && owner->phase != T_WAITING &&
+	       (owner->phase != T_LOST || judge_may_go(owner));
+}
+
 /* Does anybody wait behind a holder? An entry that its own mount will delete may count or not. */
 static void look_behind(struct sim *sim, struct lock_state *lock, struct node *parent,
                         unsigned slots)
@@ -96,8 +104,7 @@ static void look_behind(struct sim *sim, struct lock_state *lock, struct node *p
 			if (behind && shape & SHAPE_ENTRY && !crowd_admits(&crowd, mode, slots) &&
 			    (taker->mode == LC_EXCLUSIVE || mode == LC_EXCLUSIVE)) {
 				owner = judge_owner(sim, node);
-				maybe |= !judge_leaving(owner, taker->mount) ||
-				         (owner->phase == T_LOST && !judge_may_go(owner));
+				maybe |= !surely_leaves(owner, taker->mount);
 				surely |= sight_may_wait(sim, owner, taker->mount) &&
 				          !(shape & SHAPE_STRAY);
 			}
@@ -155,9 +162,8 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 			node->could_since_us = now_us(sim);
 		crowd_add(&crowd, shape);
 		/* An entry of a session that was given up stays until that session expires. */
-		if (owner && judge_leaving(owner, owner->mount) &&
-		    node->stat.ephemeral_owner == owner->mount->host.wire.session &&
-		    (owner->phase != T_LOST || judge_may_go(owner)))
+		if (owner && surely_leaves(owner, owner->mount) &&
+		    node->stat.ephemeral_owner == owner->mount->host.wire.session)
 			crowd_add(&leavers[owner->mount->host.index], shape);
 	}
 	for (int i = 0; i < sim->plan.mounts; i++)

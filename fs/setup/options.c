@@ -255,7 +255,7 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 		                options->servers, why);
 	if (strcmp(options->root, "/") == 0)
 		return complain(
-			ret_status, EXIT_MOUNT,
+			ret_status, EXIT_USAGE,
 			"the whole ensemble cannot be mounted: name a sub-tree, such as %s/locks",
 			options->servers);
 	why = root_wrong(options->root);
@@ -351,7 +351,7 @@ static bool read_host(const struct raw *raw, struct options *options, int *ret_s
 	if (!options->host)
 		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
 	if (!*options->host)
-		return complain(ret_status, EXIT_USAGE, "%s", "host= is empty");
+		return complain(ret_status, EXIT_USAGE, "host= is empty");
 	return true;
 }
 
@@ -385,8 +385,10 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 
 	if (!raw->credentials)
 		return true;
+	if (!*raw->credentials)
+		return complain(ret_status, EXIT_USAGE, "credentials= is empty");
 	/* The next daemon reads it, too, from wherever that one runs. */
-	if (*raw->credentials && *raw->credentials != '/')
+	if (*raw->credentials != '/')
 		return complain(ret_status, EXIT_USAGE, "credentials=%s: the path must be absolute",
 		                raw->credentials);
 	options->credentials = credentials_read(raw->credentials, &why);
@@ -431,12 +433,30 @@ static void print_version(void)
 	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
 }
 
+/* The pattern of the option with the name that `option` begins with; NULL: there is none. */
+static const char *find_pattern(const char *option, size_t length)
+{
+	for (const struct fuse_opt *known = table; known->templ; known++)
+		if (strcspn(known->templ, "=") == length &&
+		    strncmp(known->templ, option, length) == 0)
+			return known->templ;
+	return NULL;
+}
+
 static bool complain_unknown(const char *option, int *ret_status)
 {
+	size_t length = strcspn(option, "=");
+	const char *pattern = find_pattern(option, length);
+
 	if (strcmp(option, "remount") == 0)
-		return complain(ret_status, EXIT_USAGE, "%s",
+		return complain(ret_status, EXIT_USAGE,
 		                "a mount cannot change its options: unmount it, or restart its "
 		                "unit");
+	if (pattern)
+		return complain(ret_status, EXIT_USAGE,
+		                pattern[length] ? "'%s': %.*s needs a value, as in %.*s=..."
+		                                : "'%s': %.*s takes no value",
+		                option, (int)length, option, (int)length, option);
 	if (option[strcspn(option, " \t")])
 		return complain(ret_status, EXIT_USAGE,
 		                "unknown option '%s': commas separate options, without blanks",

@@ -77,7 +77,7 @@ static void say_left_out(const struct servers *servers)
 	for (size_t i = 0; i < servers->count; i++)
 		if (servers->each[i].problem)
 			log_line(LC_WARNING,
-			         "%s: left out until it has an address; mounted with the others",
+			         "%s: left out until it has an address; the others are used",
 			         servers->each[i].problem);
 }
 

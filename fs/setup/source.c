@@ -77,6 +77,14 @@ static bool has_bare_v6(const char *servers)
 	return false;
 }
 
+/* As in zk://zk1:2181. */
+static bool has_scheme(const char *servers, const char *source)
+{
+	size_t n = strlen(servers);
+
+	return n > 0 && servers[n - 1] == ':' && strncmp(source + n, "//", 2) == 0;
+}
+
 const char *servers_wrong(const char *servers, const char *source, const char *mountpoint)
 {
 	if (*servers && valid_servers(servers))
@@ -89,6 +97,8 @@ const char *servers_wrong(const char *servers, const char *source, const char *m
 		return "ROOT stands behind the servers, such as zk1:2181/locks";
 	if (has_bare_v6(servers))
 		return "write IPv6 in brackets, such as [::1]:2181";
+	if (has_scheme(servers, source))
+		return "nothing like zk:// stands in front";
 	return "must be host[:port][,host[:port]...]";
 }
 
@@ -96,6 +106,8 @@ const char *servers_wrong(const char *servers, const char *source, const char *m
 
 const char *root_wrong(const char *root)
 {
+	if (root[strlen(root) - 1] == ' ')
+		return "it ends with a blank";
 	/* ZooKeeper allows commas. But hosts that write the root behind each server would get a
 	 * tree for each order of the servers. */
 	if (strchr(root, ','))

@@ -42,7 +42,7 @@ def test(case):
     for bad in ('', ':2181', '127.0.0.1:x', '127.0.0.1:99999', '127.0.0.1:0', '/locks'):
         refused(1, bad, point)
 
-    refused(32, servers + '/', point)
+    refused(1, servers + '/', point)
     refused(32, servers + '/elsewhere', point)
     check(server.zk.exists('/elsewhere') is None, 'a root was made without mkroot')
     refused(32, servers, point + '/missing')

@@ -60,7 +60,7 @@ def in_session(case, server):
     places.publish()
     mount = case.mount(server, session='6s', servers=','.join(f'{name}:{places.port}' for name in NAMES + ['later.test']))
     mount.allow('connection lost|left out|does not answer')
-    until(lambda: 'later.test: Name or service not known: left out until it has an address; mounted with the others'
+    until(lambda: 'later.test: Name or service not known: left out until it has an address; the others are used'
           in mount.log(), 'the log says which name is left out')
     mount.mkdir('build')
     holder = mount.take('build').held()

@@ -17,17 +17,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Slower than this, a write is more than the disk and the network of an ensemble should need. */
 #define SLOW_WRITE_US 100000
 /* Fewer connections of a host than this leave no room for some mounts that ask for settings. */
 #define FEW_CONNECTIONS 5
+/* The files of a mount that are looked at do not wait for the ensemble. */
+#define MOUNT_ANSWER_MS 10000
 
 /* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails. */
 enum verdict { OK, RISK, WRONG };
@@ -92,9 +99,13 @@ static void find_servers(struct check *check)
 	int64_t until_us = clock_now_us() + options_patience_us(check->options);
 	struct resolver resolver;
 	bool finished = false;
+	int r;
 
 	resolver_init(&resolver);
-	if (resolver_begin(&resolver, check->options->servers) == 0)
+	r = resolver_begin(&resolver, check->options->servers);
+	if (r < 0)
+		say(check, WRONG, "servers cannot be looked up: %s", strerror(-r));
+	else
 		while (!finished && wait_for(resolver.fd, until_us))
 			finished = resolver_read(&resolver, name_heard, check);
 	resolver_stop(&resolver);
@@ -380,9 +391,14 @@ static void check_fuse(struct check *check)
 		say(check, WRONG, "/dev/fuse: %s: give this user, or the container, the device",
 		    strerror(errno));
 	else
-		say(check, WRONG, "/dev/fuse: %s: load the module fuse", strerror(errno));
+		say(check, WRONG,
+		    "/dev/fuse: %s: load the module fuse; a container needs the device",
+		    strerror(errno));
 	if (fd >= 0)
 		close(fd);
+	if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) == 0)
+		say(check, WRONG,
+		    "root may not mount here, for want of CAP_SYS_ADMIN: zklockfs-containers(7)");
 	if (limit_s > 0)
 		say(check, RISK,
 		    "fs.fuse.max_request_timeout is %" PRId64 " s: waiting opens get EINTR before",
@@ -470,7 +486,7 @@ static void check_bare(struct check *check, const char *path)
 	}
 }
 
-static void check_mountpoint(struct check *check)
+static void look_at_mountpoint(struct check *check)
 {
 	char *path = realpath(check->options->mountpoint, NULL);
 
@@ -481,6 +497,32 @@ static void check_mountpoint(struct check *check)
 	else
 		check_bare(check, path);
 	free(path);
+}
+
+/* In a process of its own: a daemon that was stopped answers nothing. */
+static void check_mountpoint(struct check *check)
+{
+	pid_t pid = fork();
+	struct pollfd ended = {.fd = pid > 0 ? pidfd_open(pid, 0) : -1, .events = POLLIN};
+	int status;
+
+	if (pid == 0) {
+		check->wrong = false;
+		look_at_mountpoint(check);
+		_exit(check->wrong);
+	}
+	if (pid < 0) {
+		say(check, WRONG, "mount point: cannot look at it: %s", strerror(errno));
+		return;
+	}
+	if (poll(&ended, 1, MOUNT_ANSWER_MS) == 1 && waitpid(pid, &status, 0) == pid) {
+		check->wrong |= status != 0;
+	} else {
+		say(check, WRONG,
+		    "mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs");
+		kill(pid, SIGKILL);
+	}
+	close(ended.fd);
 }
 
 int check_all(const struct options *options, check_port_fn *port, check_port_end_fn *port_end)
@@ -497,5 +539,7 @@ int check_all(const struct options *options, check_port_fn *port, check_port_end
 		check_mountpoint(&check);
 	settings_finish(&check.settings);
 	free(check.addresses);
-	return check.wrong ? EXIT_MOUNT : 0;
+	if (ferror(stdout))
+		fprintf(stderr, "zklockfs: standard output cannot be written\n");
+	return check.wrong || ferror(stdout) ? EXIT_MOUNT : 0;
 }

@@ -16,7 +16,9 @@ static void log_unreachable(const struct options *options, const struct servers 
 	char problems[1024];
 
 	servers_problems(servers, problems, sizeof(problems));
-	if (!servers->addresses)
+	if (!servers->addresses && servers->error)
+		log_line(LC_ERROR, "the servers cannot be looked up: %s", strerror(servers->error));
+	else if (!servers->addresses)
 		log_line(LC_ERROR, "none of the servers in '%s' has an address%s%s",
 		         options->servers, *problems ? ": " : "", problems);
 	else

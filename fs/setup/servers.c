@@ -228,9 +228,9 @@ static void note_contact(struct servers *servers, bool away, int64_t now_us)
 static void begin_look(struct servers *servers, int64_t now_us)
 {
 	servers->looks++;
-	if ((servers->named || !servers->addresses) &&
-	    resolver_begin(&servers->resolver, servers->names) < 0)
-		servers->failures++;
+	if (servers->named || !servers->addresses)
+		servers->error = -resolver_begin(&servers->resolver, servers->names);
+	servers->failures += servers->error != 0;
 	/* Most often the next server gives contact at once: then nothing is wrong. */
 	if (servers->away && servers->looks > 1)
 		begin_to_try(servers);

@@ -44,6 +44,7 @@ struct servers {
 	int64_t next_us;   /* the next one; INT64_MAX: there is nothing to look for */
 	int64_t slow_us;   /* answers are taken before all are there; INT64_MAX: taken */
 	unsigned failures; /* how often no name had an address */
+	int error;         /* why the names could not be looked at; 0: they were, the last time */
 };
 
 /* False: no memory. servers_finish() follows in either case. */

@@ -55,6 +55,11 @@ def test(case):
     check_equal((status, err.count('\n')), (32, 1), f'the mount point of another user: {err!r}')
     check(mounted(point) is None, 'it was mounted')
 
+    # Few descriptors, as in some cron and container.
+    for most in (6, 10):
+        status, _, err = command(['prlimit', f'--nofile={most}', ZKLOCKFS, servers, point])
+        check(status == 32 and err.count('\n') == 1 and 'Too many open files' in err, f'{most} descriptors: {err!r}')
+
     watch = Stopwatch()
     server.stop()
     refused(32, '-o', 'connect_timeout=1s', servers, point)

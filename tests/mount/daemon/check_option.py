@@ -4,11 +4,13 @@
 another user, and ends with 32 if a mount would fail. It leaves nothing behind."""
 
 import os
+import signal
 import socket
+import subprocess
 import threading
 
 from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
-                     until)
+                     spawn, until)
 
 WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
 
@@ -131,6 +133,13 @@ def mount_points(checks, source):
     check(not set_immutable(point, False), 'it was changed')
     check_equal(besides_usual(command([ZKLOCKFS, source, point])), (0, '', ''), 'the mount')
     at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready')
+    daemons = checks.case.daemons()
+    for pid in daemons:
+        os.kill(pid, signal.SIGSTOP)
+    at(point, 32, 'wrong  mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs')
+    for pid in daemons:
+        os.kill(pid, signal.SIGCONT)
+    until(lambda: 'state: ready' in command([ZKLOCKFS, '--check', source, point])[1], 'it goes on')
     check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')
@@ -145,6 +154,19 @@ def mount_points(checks, source):
     os.mkdir(mine + '/build')
     at(mine, 0, 'risk   mount point: it is not empty')
     at(mine, None, '/etc/fuse.conf', '-o', 'allow_other', user=ALICE)
+
+
+def few_rights(source):
+    """What a container may lack; and a standard output that takes nothing."""
+    no_mount = ['setpriv', '--bounding-set=-sys_admin', '--inh-caps=-sys_admin']
+    got, out, _ = command([*no_mount, ZKLOCKFS, '--check', source])
+    check(got == 32 and 'wrong  root may not mount here, for want of CAP_SYS_ADMIN' in out, out)
+    got, out, _ = command(['prlimit', '--nofile=4', ZKLOCKFS, '--check', source])
+    check(got == 32 and 'wrong  servers cannot be looked up: Too many open files' in out, out)
+    with open('/dev/full', 'wb') as full, spawn([ZKLOCKFS, '--check', source], stdout=full,
+                                                stderr=subprocess.PIPE, text=True) as process:
+        err = process.communicate()[1]
+    check_equal((process.returncode, err), (32, 'zklockfs: standard output cannot be written\n'), 'a full disk')
 
 
 def test(case):
@@ -164,6 +186,7 @@ def test(case):
     roots(checks, server, source)
     tree = server.tree('/locks')
     mount_points(checks, source)
+    few_rights(source)
     check(set(server.tree('/locks')) >= set(tree), 'nodes that were there')
     until(lambda: len([path for path in server.tree('/locks') if 'examined' in path]) == 0, 'no node is left')
     until(lambda: server.metric('zk_global_sessions') == 2, 'the sessions of the test alone')

@@ -9,16 +9,22 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #define FILE_MAX (16 << 20)
+#define ANSWER_MS 10000 /* until then a good daemon has answered that needs no ensemble for it */
 
 struct place {
 	char *path;
@@ -126,6 +132,34 @@ static const struct place *choose_by_path(const struct place *places, size_t cou
 	return chosen;
 }
 
+/* Without symbolic links, as far as it exists. */
+static char *resolve(const char *path)
+{
+	char *copy = strdup(path), *real = NULL, *result;
+	size_t n = copy ? strlen(copy) : 0;
+
+	while (n > 0 && !(real = realpath(copy, NULL))) {
+		while (n > 0 && copy[--n] != '/')
+			;
+		copy[n] = '\0';
+	}
+	if (!copy || asprintf(&result, "%s%s", real ? real : "", path + n) < 0)
+		err(EX_OSERR, NULL);
+	free(real);
+	free(copy);
+	return result;
+}
+
+static const struct place *choose_by_real_path(const struct place *places, size_t count,
+                                               const char *path)
+{
+	char *real = resolve(path);
+	const struct place *chosen = choose_by_path(places, count, real);
+
+	free(real);
+	return chosen;
+}
+
 static void open_place(struct mount *mount, const char *path)
 {
 	mount->path = strdup(path);
@@ -165,6 +199,8 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 		given = variable;
 	if (!given && lock && *lock == '/')
 		chosen = choose_by_path(places, count, lock);
+	if (!given && !chosen && lock && *lock == '/')
+		chosen = choose_by_real_path(places, count, lock);
 	if (!given && !chosen)
 		chosen = choose_only(places, count);
 	open_place(mount, given ? given : chosen->path);
@@ -172,6 +208,38 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 	for (size_t i = 0; i < count; i++)
 		free(places[i].path);
 	free(places);
+}
+
+/* In a process of its own: a daemon that was stopped answers nothing, and no signal that a process
+ * can catch ends a call to it. */
+static _Noreturn void look_for_it(struct mount *mount, const char *given, const char *lock)
+{
+	struct statvfs statvfs;
+
+	mount_find(mount, given, lock);
+	(void)fstatvfs(mount->dir, &statvfs);
+	_exit(EX_OK);
+}
+
+void mount_find_answering(struct mount *mount, const char *given, const char *lock)
+{
+	pid_t pid = fork();
+	struct pollfd ended = {.fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1,
+	                       .events = POLLIN};
+	int status = 0;
+
+	if (pid == 0)
+		look_for_it(mount, given, lock);
+	if (pid > 0 && poll(&ended, 1, ANSWER_MS) == 0) {
+		kill(pid, SIGKILL);
+		errx(EX_UNAVAILABLE, "the daemon of the mount does not answer: it is stopped "
+		                     "(SIGCONT), or hangs");
+	}
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && status)
+		exit(WEXITSTATUS(status)); /* it has said why */
+	if (ended.fd >= 0)
+		close(ended.fd);
+	mount_find(mount, given, lock);
 }
 
 /* The files in a lock, which are often named by mistake. */
@@ -187,25 +255,38 @@ static bool is_inside(const char *word)
 	return false;
 }
 
-static const char *skip_mount(const struct mount *mount, const char *word)
+/* Where it may go on: what of a path is behind that directory; NULL: it is not below. */
+static const char *skip_directory(const char *path, const char *directory)
 {
-	char shown[CLEAN_MAX];
-	size_t n = strlen(mount->path);
+	size_t n = strlen(directory);
 
-	while (n > 1 && mount->path[n - 1] == '/')
+	while (n > 1 && directory[n - 1] == '/')
 		n--;
-	if (*word != '/')
-		return word;
-	if (strncmp(word, mount->path, n) != 0 || word[n] != '/')
+	return strncmp(path, directory, n) == 0 && path[n] == '/' ? path + n : NULL;
+}
+
+/* Of a path that leads there by a symbolic link, too; `ret_real` is to be freed. */
+static const char *skip_mount(const struct mount *mount, const char *word, char **ret_real)
+{
+	const char *below = *word == '/' ? skip_directory(word, mount->path) : word;
+	char shown[CLEAN_MAX], *directory;
+
+	*ret_real = below ? NULL : resolve(word);
+	if (below)
+		return below;
+	directory = resolve(mount->path);
+	below = skip_directory(*ret_real, directory);
+	free(directory);
+	if (!below)
 		errx(EX_USAGE, "%s is not below %s", clean(shown, sizeof(shown), word),
 		     mount->path);
-	return word + n;
+	return below;
 }
 
 char *mount_lock_name(const struct mount *mount, const char *word)
 {
-	char shown[CLEAN_MAX], *name = malloc(LOCK_NAME_MAX + 1);
-	const char *part = skip_mount(mount, word);
+	char shown[CLEAN_MAX], *name = malloc(LOCK_NAME_MAX + 1), *real;
+	const char *part = skip_mount(mount, word, &real);
 	size_t length = 0;
 
 	if (!name)
@@ -227,6 +308,7 @@ char *mount_lock_name(const struct mount *mount, const char *word)
 		part += n;
 	}
 	name[length] = '\0';
+	free(real);
 	if (length == 0)
 		errx(EX_USAGE, "'%s' names no lock", shown);
 	part = strrchr(name, '/');

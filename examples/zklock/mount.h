@@ -21,6 +21,8 @@ struct mount {
 /* `given` is what -m says, or NULL: then $ZKLOCKFS, or the mount in which the absolute path
  * `lock` lies, or the only one there is. `lock` may be NULL. */
 void mount_find(struct mount *mount, const char *given, const char *lock);
+/* The same for those who look. With 69 if the daemon does not answer, as one that was stopped. */
+void mount_find_answering(struct mount *mount, const char *given, const char *lock);
 /* A lock as the user names it, as a path below the mount; to be freed. */
 char *mount_lock_name(const struct mount *mount, const char *word);
 /* Opens a file of the mount as openat(2) does, close-on-exec. -1 and errno. */

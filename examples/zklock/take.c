@@ -13,6 +13,7 @@
 #include "health.h"
 #include "span.h"
 #include "tell.h"
+#include "tree.h"
 
 #include <err.h>
 #include <errno.h>
@@ -108,6 +109,17 @@ static int failure_status(const struct take *take, int error)
 	}
 }
 
+/* It would wait for itself. */
+static void tell_own(const struct take *take, const struct entry *entry)
+{
+	struct health health;
+
+	health_read(take->mount, &health);
+	if (health_sees_pids(&health, entry->session) && tree_is_ancestor(atoi(entry->pid)))
+		warnx("  this is your own hold: use -R");
+	health_free(&health);
+}
+
 /* Prints the first holder for the user; nothing if there is none. */
 static void tell_holder(const struct take *take, const struct lock *lock)
 {
@@ -127,8 +139,22 @@ static void tell_holder(const struct take *take, const struct lock *lock)
 		warnx("  held by %s for %s: %s", entry_who(entry, who),
 		      ms < 0 ? "a moment" : span_format(age, ms),
 		      clean(reason, sizeof(reason), entry->reason));
+		tell_own(take, entry);
 	}
 	entries_free(entries, count);
+}
+
+/* Nothing has come from the ensemble for so long that the queue cannot be read. The mount itself
+ * may notice later that contact is lost. */
+static bool is_unanswered(const struct take *take, const struct lock *lock)
+{
+	struct entry *entries;
+	size_t count;
+
+	if (!entries_list(take->mount, lock->name, &entries, &count))
+		return errno == EHOSTUNREACH;
+	entries_free(entries, count);
+	return false;
 }
 
 /* Nobody can get the lock at the moment. */
@@ -150,6 +176,8 @@ static int fail(struct take *take, const struct lock *lock, int error)
 	const char *text = NULL;
 
 	take_release(take);
+	if (error == ETIMEDOUT && is_unanswered(take, lock))
+		error = EHOSTUNREACH;
 	if ((error == ETIMEDOUT || error == EHOSTUNREACH) && is_away(take, why)) {
 		error = EHOSTUNREACH;
 		text = why;

@@ -38,6 +38,18 @@ pid_t tree_parent(pid_t pid)
 	return parent;
 }
 
+bool tree_is_ancestor(pid_t pid)
+{
+	pid_t of = getpid();
+
+	while (of > 1) {
+		of = tree_parent(of);
+		if (of == pid)
+			return true;
+	}
+	return false;
+}
+
 /* Whether it may be signalled. By a descriptor, as its pid may have become another's since
  * it was read. */
 static bool signal_child(pid_t pid, pid_t parent, int number)

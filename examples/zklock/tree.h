@@ -17,5 +17,7 @@ int tree_signal(int number);
 
 /* The parent of a process; 0 if it is gone. */
 pid_t tree_parent(pid_t pid);
+/* Of this process: who waits for it waits for ever. */
+bool tree_is_ancestor(pid_t pid);
 
 #endif

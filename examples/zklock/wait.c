@@ -9,6 +9,7 @@
 #include "entry.h"
 #include "health.h"
 #include "span.h"
+#include "tree.h"
 
 #include <err.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ static void describe(const struct lock *lock, const struct health *health,
                      const struct entry *holder, size_t more, size_t before, struct line *line)
 {
 	char name[CLEAN_MAX], command[CLEAN_MAX], host[CLEAN_MAX], reason[CLEAN_MAX];
+	bool own = health_sees_pids(health, holder->session) && tree_is_ancestor(atoi(holder->pid));
 	char age[SPAN_MAX], others[48] = "", place[48] = "";
 	int64_t held_ms = entry_age(holder, health);
 
@@ -52,12 +54,13 @@ static void describe(const struct lock *lock, const struct health *health,
 		snprintf(place, sizeof(place), "; %zu before you", before);
 	snprintf(line->text, sizeof(line->text),
 	         "%.1000s: waiting for process %.20s (%.64s) on %.64s%s, which %s held it for %s: "
-	         "%.4100s%s",
+	         "%.4100s%s%s",
 	         clean(name, sizeof(name), lock->name), holder->pid,
 	         clean(command, sizeof(command), holder->command),
 	         clean(host, sizeof(host), holder->host), others, more ? "have" : "has",
 	         held_ms < 0 ? "a moment" : span_format(age, held_ms),
-	         clean(reason, sizeof(reason), holder->reason), place);
+	         clean(reason, sizeof(reason), holder->reason), place,
+	         own ? "; this is your own hold: use -R" : "");
 	snprintf(line->key, sizeof(line->key), "%.1000s %.24s %.300s %zu %zu %.2000s", lock->name,
 	         holder->token, holder->name, more, before, holder->reason);
 }

@@ -88,19 +88,6 @@ static int check_door(const struct mount *mount, const char *lock)
 
 /* ---- the queue ---- */
 
-/* A process that waits for its own ancestor waits for ever. */
-static bool is_ancestor(pid_t holder)
-{
-	pid_t pid = getpid();
-
-	while (pid > 1) {
-		pid = tree_parent(pid);
-		if (pid == holder)
-			return true;
-	}
-	return false;
-}
-
 /* It is shown by an entry of its own. */
 static bool is_taker(const struct queue *queue, pid_t pid)
 {
@@ -143,7 +130,7 @@ static void tell_process(const struct queue *queue, const struct entry *entry)
 
 	if (pid <= 0 || !health_sees_pids(queue->health, entry->session))
 		return;
-	if (is_ancestor(pid))
+	if (tree_is_ancestor(pid))
 		puts("  this is your own hold: you would wait for yourself; use -R");
 	if (opener_is_gone(pid) && strncmp(entry->reason, KEPT, strlen(KEPT)) != 0)
 		tell_openers(queue, entry);

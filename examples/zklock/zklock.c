@@ -106,11 +106,14 @@ static void fill_standard_files(void)
 
 static int64_t parse_time(const char *text)
 {
+	char shown[CLEAN_MAX];
 	int64_t ms;
 
 	if (!span_parse(text, &ms))
 		errx(EX_USAGE,
-		     "a time is a whole number with ms, s, m, h or d, such as 90s, at most a year");
+		     "'%s' is no time: a time is a whole number with ms, s, m, h or d, such as "
+		     "90s, at most a year",
+		     clean(shown, sizeof(shown), text));
 	return ms;
 }
 
@@ -126,18 +129,28 @@ static unsigned parse_ahead(const char *text)
 
 static int parse_status(const char *text)
 {
-	char *end;
+	char *end, shown[CLEAN_MAX];
 	long number = strtol(text, &end, 10);
 
 	if (!*text || *end || number < 0 || number > 255)
-		errx(EX_USAGE, "a status is a number from 0 to 255");
+		errx(EX_USAGE, "'%s' is no status: a status is a number from 0 to 255",
+		     clean(shown, sizeof(shown), text));
 	return (int)number;
+}
+
+/* `status`, if all that was printed could be written. */
+static int end_printing(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	warn("standard output");
+	return EX_IOERR;
 }
 
 static void print_and_end(const char *text)
 {
 	fputs(text, stdout);
-	exit(fflush(stdout) == 0 ? EX_OK : EX_IOERR);
+	exit(end_printing(EX_OK));
 }
 
 static bool parse_flag(struct options *options, int option)
@@ -350,7 +363,7 @@ static int look(struct options *options, int argc, char **argv)
 	if (count < kind->least || count > kind->most)
 		errx(EX_USAGE, "too %s words: %s", count < kind->least ? "few" : "many",
 		     kind->usage);
-	mount_find(&mount, options->mount, *argv);
+	mount_find_answering(&mount, options->mount, *argv);
 	return look_at(&mount, kind->name, options->take.shared, argv);
 }
 
@@ -361,7 +374,6 @@ int main(int argc, char **argv)
 		.run = {.grace_ms = GRACE_MS, .at_most_ms = -1},
 	};
 	size_t count = 0;
-	int status;
 
 	fill_standard_files();
 	setlocale(LC_CTYPE, "");
@@ -374,6 +386,5 @@ int main(int argc, char **argv)
 		return run_command(&options, argv, count, argv + count + 1);
 	if (strcmp(argv[-1], "--") == 0) /* which getopt has passed over */
 		errx(EX_USAGE, "no LOCK before `--`: zklock LOCK... -- COMMAND");
-	status = look(&options, argc, argv);
-	return fflush(stdout) == 0 && !ferror(stdout) ? status : EX_IOERR;
+	return end_printing(look(&options, argc, argv));
 }

@@ -329,7 +329,9 @@ static void parse_arguments(struct session *self, int argc, char **argv, const c
 		if (option == 'm')
 			*ret_mount = optarg;
 		else if (option == 'd' && !span_parse(optarg, &self->delay_ms))
-			errx(EX_USAGE, "a time is a whole number with ms, s, m, h or d");
+			errx(EX_USAGE,
+			     "'%s' is no time: a time is a whole number with ms, s, m, h or d",
+			     optarg);
 		else if (option == 'h' || option == 'V')
 			exit(fputs(option == 'h' ? help : "zklocktop " ZKLOCKFS_VERSION "\n",
 			           stdout) < 0 ||
@@ -340,7 +342,7 @@ static void parse_arguments(struct session *self, int argc, char **argv, const c
 			errx(EX_USAGE, "try zklocktop --help");
 	}
 	if (argv[optind])
-		errx(EX_USAGE, "try zklocktop --help");
+		errx(EX_USAGE, "too many words: it shows all locks; Enter shows the queue of one");
 	if (self->delay_ms < DELAY_MIN_MS)
 		self->delay_ms = DELAY_MIN_MS;
 }
@@ -355,7 +357,7 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	parse_arguments(&self, argc, argv, &mount);
-	mount_find(&self.top.mount, mount, NULL);
+	mount_find_answering(&self.top.mount, mount, NULL);
 	job_init(&self.look);
 	job_init(&self.eviction);
 	start_screen();

@@ -137,6 +137,11 @@ def why(a, b):
     # One's own.
     out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")
     check('this is your own hold: you would wait for yourself' in out and out.endswith('75\n'), out)
+    check_run(a, ['svcb', '--', ZKLOCK, '-n', 'svcb', '--', 'true'], 75, "one's own", 'this is your own hold: use -R')
+    # Not that of another process.
+    holder = a.take('svcb').held()
+    check('your own' not in zklock(a, '-n', 'svcb', '--', 'true')[2], "another's")
+    holder.release()
 
 
 class Script:
@@ -296,6 +301,25 @@ def away(server, a):
     holder.release()
 
 
+def stopped(a, b):
+    """The daemon of the mount is stopped, and nothing that it is asked comes back. And what nobody can read."""
+    a.watched = False
+    a.send(signal.SIGSTOP)
+    looking = [spawn([ZKLOCK, *words], env=environment(a), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+               for words in (['status'], ['why', 'svca'], ['ls'], ['history'], ['evict', 'svca', 'holder'])]
+    for process in looking:
+        out, err = process.communicate()
+        check_equal((process.returncode, out), (69, ''), f'{process.args}: {err}')
+        check('the daemon of the mount does not answer: it is stopped' in err, err)
+    a.send(signal.SIGCONT)
+    a.ready()
+    for words in (['status'], ['ls'], ['--help']):
+        with open('/dev/full', 'wb') as full, spawn([ZKLOCK, *words], env=environment(b), stdout=full,
+                                                    stderr=subprocess.PIPE, text=True) as process:
+            err = process.communicate()[1]
+        check_equal((process.returncode, err), (74, 'zklock: standard output: No space left on device\n'), f'{words}')
+
+
 def pages():
     """The help, the page and the completion have the same options."""
     status, out, err = zklock(None, '--help')
@@ -401,6 +425,7 @@ def test(case):
     gone(a)
     past(a, b)
     completion(a, b)
+    stopped(a, b)
     away(server, a)
 
 

@@ -55,6 +55,12 @@ def not_here(case, job, a):
 def no_ensemble(job, server, a, b):
     """Another mount may hold it, and nobody can know."""
     holder = b.take('svcb').held()
+    # The mount takes itself for connected still.
+    server.freeze()
+    job.check(a, ['-w', '100ms', '-q', '-E', '0'], 'svca', 69, 'svca: the ensemble does not answer', 'frozen')
+    server.thaw()
+    a.ready()
+    free(a, 'svca')
     server.stop()
     until(lambda: a.status()['state'] != 'ready', 'the mount notices')
     for options in (CRON, ['-n'], ['-w', '300ms', '-q', '-E', '0']):

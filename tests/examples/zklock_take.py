@@ -246,10 +246,10 @@ def mistakes(case, a):
             (['evict', 'svca', 'holder'], 66, 'nobody holds svca\n'), (['help'], 0, ''),
             (['svca', '-n', '--', 'true'], 64, 'options stand before the locks'),
             (['-Z'], 64, '--help'),
-            (['-w', '5x', 'svca', '--', 'true'], 64, 'a time is'),
+            (['-w', '5x', 'svca', '--', 'true'], 64, "'5x' is no time: a time is"),
             (['-w', '', 'svca', '--', 'true'], 64, 'a time is'),
             (['-w', '99999999999999999999', 'svca', '--', 'true'], 64, 'a time is'),
-            (['-E', '256', 'svca', '--', 'true'], 64, 'a status is'),
+            (['-E', '256', 'svca', '--', 'true'], 64, "'256' is no status"),
             (['-s', '-R', 'svca', '--', 'true'], 64, 'exclude each other'),
             (['--ahead', '1', '-n', 'svca', '--', 'true'], 64, 'exclude each other'),
             *((['--ahead', number, 'svca', '--', 'true'], 64, '--ahead takes a number')
@@ -272,6 +272,13 @@ def mistakes(case, a):
     check_run(None, ['svca', '--', 'true'], 64, 'two mounts', 'choose one by -m')
     check_run(None, [a.path('svca'), '--', 'true'], 0, 'a path says which mount')
     check_run(None, ['-m', a.directory + '/', 'svca', '--', 'true'], 0, '-m')
+    # By a symbolic link to the mount, or above it.
+    above = case.directory + '/above'
+    os.symlink(case.directory, above)
+    link = f'{above}/{os.path.basename(a.directory)}'
+    for mount, words in ((None, []), (a, []), (None, ['-m', a.directory]), (None, ['-m', link])):
+        check_run(mount, [*words, link + '/svca', a.path('svcb'), '--', 'true'], 0, 'a link')
+        check_run(mount, [*words, link + '/svcx/deep', '--', 'true'], 66, 'a link to no lock', 'no such lock')
     bare = case.mount_point()
     os.makedirs(bare + '/svca')
     check_run(a, ['-m', bare, 'svca', '--', 'true'], 69, 'not a mount', 'no zklockfs is mounted there')

@@ -272,8 +272,8 @@ def no_answer(case, server, a):
 
 
 def refused(a):
-    for args, status, err in (([TOP], 64, 'not a terminal'), ([TOP, 'x'], 64, '--help'), ([TOP, '-Z'], 64, '--help'),
-                              ([TOP, '-d', 'x'], 64, 'a time is')):
+    for args, status, err in (([TOP], 64, 'not a terminal'), ([TOP, 'x'], 64, 'too many words'), ([TOP, '-Z'], 64, '--help'),
+                              ([TOP, '-d', 'x'], 64, "'x' is no time")):
         got, out, said = command(args, env=environment(a))
         check_equal((got, out), (status, ''), f'{args}: {said}')
         check(err in said, said)

@@ -19,8 +19,8 @@
 
 /* A shorter time without contact is a change to another server, or to another program here. */
 #define SHORT_MS 1000
-/* systemd gets no more than one line in this time. */
-#define TELL_US 1000000
+/* Between two looks while nothing changes. systemd gets no more lines than that. */
+#define LOOK_US 1000000
 
 static const char *plural(unsigned long count)
 {
@@ -160,17 +160,20 @@ static void tell_systemd(struct contact *contact, const struct frontend *front,
 
 void contact_tend(struct contact *contact, struct frontend *front, const struct options *options)
 {
-	bool tells = ready_tells() && front->clock_us() - contact->looked_us >= TELL_US;
+	bool looks = front->clock_us() - contact->looked_us >= LOOK_US;
 	struct lc_status status;
 
-	if (!tells && contact->is && lc_ready(front->lc))
+	if (!looks && contact->is && lc_ready(front->lc))
 		return;
 	lc_status(front->lc, &status);
 	follow(contact, front, options, &status);
-	if (!tells)
+	if (!looks)
 		return;
 	contact->looked_us = front->clock_us();
-	tell_systemd(contact, front, &status);
+	if (contact->is && status.lease_left_us > 0) /* else the losses are of this outage */
+		contact->losses = count_losses(front, &status);
+	if (ready_tells())
+		tell_systemd(contact, front, &status);
 }
 
 /* ---- the end ---- */

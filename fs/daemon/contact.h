@@ -15,7 +15,7 @@ struct contact {
 	int64_t away_us;  /* since when there is none; -1: there is, or it is not known */
 	bool told_over;   /* that the lease is over */
 	unsigned long sessions, losses; /* and how many there were at the last contact */
-	int64_t looked_us;              /* for systemd */
+	int64_t looked_us;
 	char told[256];
 };
 

@@ -297,6 +297,8 @@ def away(server, a):
     check('\nno contact since ' in zklock(a, 'status')[1], 'since when')
     server.start()
     a.ready()
+    holder.kill()    # which may have lost it
+    holder = a.take('svca').held()
     check_run(a, ['why', 'svca'], 75, 'why')
     holder.release()
 

@@ -91,6 +91,14 @@ def check_session(server, mount):
     for count in (2, 3, 4):
         waiters.append(mount.take('build'))
         until(lambda: len(server.entries('build')) == count, 'it queues')
+    # What was lost before, by an eviction, is not counted again.
+    evicted = mount.take('other').held()
+    with open(mount.path('other', 'queue', mount.queue('other')[0]), 'w', encoding='ascii') as entry:
+        entry.write('evict')
+    until(lambda: not mount.queue('other'), 'it is evicted')
+    evicted.release()
+    mount.take('other', 'lock@least=2s').held().release()
+    until(lambda: not mount.queue('other'), 'two seconds are over')
     session = mount.session()
     mount.send(signal.SIGSTOP)
     until(lambda: session not in server.connections() and not server.entries('build'), 'the session ends', 40)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How much do the fast tests notice? Small mutants of lockcore/ are made at random, and each has to
-pass some ten seconds of tests: those of single layers, the unit tests, and the first seeds of the
-simulation.
+"""How much do the fast tests notice? Small mutants of lockcore/ or fs/ are made at random, and each has
+to pass some ten seconds of tests: of lockcore/ those of single layers, the unit tests, and the first
+seeds of the simulation; of fs/ the unit tests of its file and some of tests/mount.
 
-    mutate.py [--count N] [--seed N] [--jobs N] [--file NAME]... [--list]
+    mutate.py [--part fs] [--count N] [--seed N] [--jobs N] [--file NAME]... [--list]
 
-A mutant differs from the engine in one place: a condition is negated, && stands for || or < for
+A mutant differs from the source in one place: a condition is negated, && stands for || or < for
 <=, true for false, + for -, or a call or an assignment is left out. The program finds the places
 by the tokens of the source. It prints how each mutant was noticed, then the survivors and the
 share of the noticed ones. A survivor is a rule without a test, or a change that makes no
@@ -23,21 +23,29 @@ import random
 import re
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+import frontend
 from equivalent import EXPLAINED
-from works import ROOT, Works, compile_file, engine_sources, find, read, run, stem
+from works import ROOT, Works, compile_file, engine_sources, find, is_of_engine, read, run, stem
 
 SEEDS = '1..600'   # of the simulation: some seconds; such a range has seeds of all profiles
 HANGS = 40         # a test that needs more seconds of the processor counts as hanging
-MEMORY = 2 << 30
+ENDLESS = 300      #   and one that takes more seconds in any way
+MEMORY = 6 << 30   # a Java machine reserves more than it takes
 
 Token = collections.namedtuple('Token', 'kind text start')
 Site = collections.namedtuple('Site', 'file line what start end new')
 
 # ---- places ----
+
+def name_of(path):
+    """As it is called here and in equivalent.py; some files of both parts have the same base name."""
+    return os.path.relpath(path, ROOT) if path.startswith(ROOT + '/fs/') else os.path.basename(path)
+
 
 TOKENS = re.compile(r'''
     (?P<comment> /\*.*?\*/ | //[^\n]* )
@@ -56,7 +64,7 @@ OTHER = {'&&': '||', '||': '&&', '<': '<=', '<=': '<', '>': '>=', '>=': '>', '==
          'true': 'false', 'false': 'true'}
 ASSIGNS = {'=', '+=', '-=', '*=', '/=', '%=', '&=', '|=', '^=', '<<=', '>>='}
 # No test of behaviour can see that such a call is missing: a check, a line of the log, a leak.
-UNSEEN = {'assert', 'lc_report', 'free'}
+UNSEEN = {'assert', 'lc_report', 'log_line', 'free'}
 
 
 def tokens_of(text):
@@ -118,7 +126,7 @@ def dropped(tokens, i):
 
 
 def sites_of(path):
-    text, file = read(path), os.path.basename(path)
+    text, file = read(path), name_of(path)
     tokens = tokens_of(text)
     sites, braces, parens = [], 0, 0
 
@@ -187,50 +195,48 @@ def limit():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def trial(command):
+def trial(command, environment):
     """How the command fails, or None. The load of the machine makes no difference."""
-    done = run(command, preexec_fn=limit)
+    try:
+        done = run(command, preexec_fn=limit, timeout=ENDLESS, env={**os.environ, **environment})
+    except subprocess.TimeoutExpired:
+        return 'hangs'
     if done.returncode == 0:
         return None
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return 'hangs'
     lines = done.stdout.splitlines()
-    for mark in ('VIOLATION ', '[  FAILED  ] ', 'Assertion '):
+    for mark in ('VIOLATION ', '[  FAILED  ] ', 'Assertion ', 'AssertionError: ', 'Error: '):
         words = [line.split(mark)[1] for line in lines if mark in line]
         if words:
             return words[0]
     return f'ends with {done.returncode}'
 
 
-def notice(works, replaced, name):
-    """The first test that fails, and its message; or None."""
-    for unit in works.units:
-        word = trial([works.link(unit, replaced, name)])
+def notice(works, files, replaced, name):
+    """The first test that fails of those for these files, and its message; or None."""
+    for what, command, environment in works.steps(files, replaced, name):
+        word = trial(command, environment)
+        if word and environment:
+            word = trial(command, environment)   # a busy machine can fail a mount test, but not twice
         if word:
-            return f'{stem(unit)}: {word}'
-    word = trial([works.link(None, replaced, name), '--seeds', SEEDS])
-    return f'sim: {word}' if word else None
+            return f'{what}: {word}'
+    return None
 
 
 def examine(works, texts, site, number):
     """How the mutant was noticed; '' if it was not; None if it does not compile."""
     name, text = f'mutant-{number}', texts[site.file]
-    source = f'{works.directory}/{name}-{site.file}'
+    source = f'{works.directory}/{name}-{os.path.basename(site.file)}'
     with open(source, 'w', encoding='utf-8') as stream:
         stream.write(text[:site.start] + site.new + text[site.end:])
     try:
-        mutated = compile_file(source, source + '.o')
+        mutated = compile_file(source, source + '.o', flags=works.flags)
     except RuntimeError:
         return None
-    word = notice(works, {site.file: mutated}, name)
+    word = notice(works, {site.file}, {site.file: mutated}, name)
     os.unlink(f'{works.directory}/{name}')
     return word or ''
-
-
-def is_of_engine(path):
-    """Whether a test includes unit.h and headers of lockcore/ only."""
-    names = re.findall(r'^#include "(.*)"', read(path), re.M)
-    return all(os.path.exists(f'{ROOT}/lockcore/{name}') or name == 'unit.h' for name in names)
 
 
 def judges():
@@ -240,6 +246,20 @@ def judges():
     return [os.path.relpath(path, ROOT) for path in layers] + \
         [f'tests/unit/{name}.c' for name in own] + \
         [os.path.relpath(path, ROOT) for path in find('tests/sim/test_*.c')]
+
+
+class Engine(Works):
+    """lockcore/, as frontend.py has fs/."""
+    flags = ()
+
+    def __init__(self, directory):
+        super().__init__(directory, judges())
+
+    def steps(self, _, replaced, name):
+        """(what, command, environment) of each test. It is to be done before the next one is asked for."""
+        for unit in self.units:
+            yield stem(unit), [self.link(unit, replaced, name)], {}
+        yield 'sim', [self.link(None, replaced, name), '--seeds', SEEDS], {}
 
 
 # ---- the course ----
@@ -260,6 +280,7 @@ def examine_some(works, pool, texts, sites, count):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser.add_argument('--part', choices=('lockcore', 'fs'), default='lockcore')
     parser.add_argument('--count', type=int, default=60, help='so many mutants (60)')
     parser.add_argument('--seed', type=int, default=1, help='which ones (1)')
     parser.add_argument('--jobs', type=int, default=2)
@@ -268,37 +289,51 @@ def parse():
     return parser.parse_args()
 
 
-def main():
-    options = parse()
-    sources = [path for path in engine_sources() if not options.file or os.path.basename(path) in options.file]
-    texts = {os.path.basename(path): read(path) for path in sources}
-    sites = [site for path in sources for site in sites_of(path)]
-    check_explained(texts, sites)
-    random.Random(options.seed).shuffle(sites)
-    if options.list:
-        for site in sites[:options.count]:
-            print(shown(texts, site))
-        return
-    print(f'{len(sites)} places', flush=True)
-    survivors, count = [], 0
-    with tempfile.TemporaryDirectory() as directory, \
-            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        works = Works(directory, judges())
+def examine_all(works, texts, sites, options):
+    """Prints each mutant; returns how many there were, and the survivors."""
+    count, survivors = 0, []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         works.build(pool)
-        word = notice(works, {}, 'engine')
+        word = pool.submit(notice, works, {site.file for site in sites}, {}, 'original').result()
         if word:
-            sys.exit(f'the engine itself fails: {word}')
+            sys.exit(f'the original itself fails: {word}')
         for site, word in examine_some(works, pool, texts, sites, options.count):
             count += 1
             print(f'{"noticed" if word else "SURVIVES"}: {shown(texts, site)}' + (f' -- {word[:90]}' if word else ''), flush=True)
             if not word:
                 survivors.append(site)
+    return count, survivors
+
+
+def course(texts, sites, options, make):
+    """`make(directory)`: the works."""
+    print(f'{len(sites)} places', flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        count, survivors = examine_all(make(directory), texts, sites, options)
     print('\nsurvivors:')
     for site in sorted(survivors):
         print(shown(texts, site) + (f' -- {explain(texts, site)}' if explain(texts, site) else ''))
     explained = sum(explain(texts, site) is not None for site in survivors)
     print(f'{count} mutants, {count - len(survivors)} noticed ({100 - 100 * len(survivors) // max(count, 1)} %), '
           f'{explained} explained')
+
+
+def main():
+    options = parse()
+    sources = [path for path in (frontend.sources() if options.part == 'fs' else engine_sources())
+               if not options.file or os.path.basename(path) in options.file]
+    texts = {name_of(path): read(path) for path in sources}
+    sites = [site for path in sources for site in sites_of(path)]
+    check_explained(texts, sites)
+    random.Random(options.seed).shuffle(sites)
+    if options.list:
+        for site in sites[:options.count]:
+            print(shown(texts, site))
+    elif options.part == 'fs':
+        frontend.with_servers(options.jobs, lambda ports: course(
+            texts, sites, options, lambda place: frontend.Frontend(place, ports)))
+    else:
+        course(texts, sites, options, Engine)
 
 
 if __name__ == '__main__':

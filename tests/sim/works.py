@@ -4,6 +4,7 @@ replaced: for mutants.py and mutate.py."""
 
 import glob
 import os
+import re
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -16,10 +17,10 @@ def run(command, **options):
                           errors='replace', check=False, **options)
 
 
-def compile_file(source, target, engine=ROOT + '/lockcore'):
-    """`engine`: the directory with the headers of lockcore/."""
+def compile_file(source, target, engine=ROOT + '/lockcore', flags=()):
+    """`engine`: the directory with the headers of lockcore/; `flags`: more of them."""
     folders = [engine, ROOT + '/tests/unit', ROOT + '/tests/world', os.path.dirname(source)]
-    done = run([*CC, *FLAGS, *['-I' + folder for folder in folders], '-c', source, '-o', target])
+    done = run([*CC, *FLAGS, *flags, *['-I' + folder for folder in folders], '-c', source, '-o', target])
     if done.returncode:
         raise RuntimeError(f'{source} does not compile:\n{done.stdout}')
     return target
@@ -41,6 +42,12 @@ def find(pattern):
 def engine_sources():
     """All files but the port to ZooKeeper: the ensemble in memory takes its place."""
     return [path for path in find('lockcore/**/*.c') if 'zookeeper' not in stem(path)]
+
+
+def is_of_engine(path):
+    """Whether a test includes unit.h and headers of lockcore/ only."""
+    names = re.findall(r'^#include "(.*)"', read(path), re.M)
+    return all(os.path.exists(f'{ROOT}/lockcore/{name}') or name == 'unit.h' for name in names)
 
 
 class Works:

@@ -12,7 +12,7 @@ import sys
 
 from harness import SLOWNESS, WAIT_SECONDS, Stopwatch, check, check_equal, command, run, spawn, until
 
-SECONDS = round(6 * SLOWNESS)   # of a session
+SECONDS = round(6 * max(1, SLOWNESS))   # of a session
 
 # The holder's shell, one child that has the door open, and one child that has not. A file shows
 # that the shell got SIGTERM.

@@ -117,7 +117,7 @@ def test(case):
     check_equal([label for (name, label), value in start.samples.items()
                  if name == 'zklockfs_state' and value], ['state="ready"'], 'the state')
     check_equal(start.get('session_timeout_seconds'), 15, 'the session timeout')
-    check_equal(start.get('tick_time_seconds'), 2, 'the tick')
+    check_equal(start.get('tick_time_seconds'), server.tick_ms / 1000, 'the tick')
     check(5 < start.get('lease_left_seconds') <= 15, 'the lease')
     for name in ('takes_total', 'grants_total', 'losses_total', 'holders', 'entries', 'wait_seconds_count'):
         check_equal(start.get(name), 0, name)

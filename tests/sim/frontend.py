@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""fs/ for mutate.py: the daemon and the unit tests of its files, compiled once and linked again with
+one file replaced; and what a mutant has to pass, cases of tests/mount among it.
+
+A mutant can do anything that root may, such as kill whoever it takes for a loser. So whatever runs it
+is in a PID namespace of its own, which ends with it, and in a mount namespace."""
+
+import os
+import re
+import signal
+import sys
+import threading
+
+from works import CC, ROOT, compile_file, find, is_of_engine, read, run, stem
+
+sys.path.insert(0, ROOT + '/tests/mount')
+import harness  # noqa: E402
+
+FLAGS = ['-DZKLOCKFS_VERSION="0"', '-DZKLOCKFS_WATCHDOG=50', '-DZKLOCKFS_CHECK_LEDGER',
+         *run(['pkg-config', '--cflags', 'fuse3']).stdout.split(), f'-I{ROOT}/fs']
+LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
+
+# The cases for a mutant of a room: those that try most of it in a second come first.
+CASES = {room: names.split() for room, names in {
+    'daemon': """take/two_mounts survive/reload survive/reload_refused daemon/trace daemon/bad_arguments daemon/sigterm
+        show/status show/metrics survive/remembered ensemble/server_restart survive/reload_on_lost ensemble/retry
+        survive/crash_answers daemon/sigterm_twice daemon/unmount daemon/drain""",
+    'files': """take/open_flags flock/fcntl_calls flock/flock_calls show/directory show/holder show/locks_file
+        show/queue_entry show/queue_listing users/value users/value_unseen queue/lock_names queue/nothing_else take/fsync
+        take/timed_names show/history queue/mkdir_rmdir users/chown users/ownership users/authority take/slots_file
+        show/metrics users/chmod queue/evict survive/reload""",
+    'guard': """take/two_mounts lost/on_lost_full flock/flock_on_lost lost/innocent lost/next_mount
+        lost/lost_before_handover survive/reload_on_lost lost/on_lost_given lost/on_lost""",
+    'hold': """take/two_mounts take/shared take/try_door take/last_close flock/flock_calls flock/fcntl_calls take/mapped
+        take/reason take/reentrant take/try_after_close take/interrupted take/killed_waiter flock/flock_refused
+        flock/flock_interrupted take/fencing_token take/watches take/opener_gone take/reentrant_family survive/reload
+        take/linger take/log_takes show/history take/ahead take/timed_names flock/flock_time_limit lost/lease_over
+        lost/suspended flock/upgrade_kept flock/flock_lost users/invisible""",
+    'host': """take/two_mounts take/reentrant take/reentrant_family users/invisible show/history daemon/daemon take/linger
+        daemon/bad_arguments survive/reload users/budget take/log_takes take/timed_names lost/suspended lost/paused
+        daemon/sigterm""",
+    'request': """take/two_mounts take/interrupted flock/fcntl_calls flock/flock_interrupted take/killed_waiter
+        take/opener_gone take/watches daemon/trace take/poll survive/reload queue/mkdir_rmdir users/budget users/chmod
+        daemon/drain""",
+    'setup': """daemon/version_and_help daemon/bad_arguments daemon/mount_point daemon/mount_command ensemble/ipv6
+        ensemble/root_node ensemble/hung_names ensemble/credentials daemon/check_option survive/reload daemon/dead_mount
+        ensemble/server_restart ensemble/server_list ensemble/servers_tried ensemble/retry ensemble/unusable
+        ensemble/tick_time""",
+    'store': """take/two_mounts survive/reload survive/reload_refused survive/crash_answers survive/remembered
+        survive/helpers_killed""",
+    'tree': """show/directory show/locks_file show/queue_entry show/queue_listing show/holder show/history take/timed_names
+        queue/lock_names users/value users/ownership queue/mkdir_rmdir queue/removed_lock survive/reload show/metrics
+        show/status take/slots_file users/chmod""",
+}.items()}
+
+
+def sources():
+    return find('fs/**/*.c')
+
+
+def with_servers(count, function):
+    """Calls function(ports) beside so many ZooKeeper servers, and ends the program."""
+    def test(case):
+        signal.alarm(0)
+        servers = [case.server(tick_ms=harness.LENT_TICK_MS) for _ in range(count)]
+        function([server.port for server in servers])
+        for server in servers:
+            server.stop()
+    harness.run(test)
+
+
+def alone(*command):
+    """The command in a PID namespace. Its first process is none of the test's: for the daemon it is a
+    parent that tells nothing."""
+    return ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', '"$@"; exit $?', 'sh', *command]
+
+
+class Frontend:
+    flags = FLAGS
+
+    def __init__(self, directory, ports):
+        """`ports`: of servers that the cases borrow, one for each thread that calls steps()."""
+        self.directory, self.ports, self.mine = directory, iter(ports), threading.local()
+        self.objects, self.engine, self.tests = {}, [], {}
+        # The table in meson.build: a test, and the files of fs/ that are linked to it.
+        self.parts = {name: set(re.findall(r'fs/[\w/]+\.c', f'{files} fs/store/journal.c fs/store/store.c'))
+                      for name, files in re.findall(r"^  '(\w+)': (\[\]|files\([^)]*\))",
+                                                    read(ROOT + '/tests/unit/meson.build'), re.M)
+                      if not is_of_engine(f'{ROOT}/tests/unit/{name}.c')}
+
+    def build(self, pool):
+        todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o', flags=FLAGS)
+                for i, path in enumerate(sources() + find('lockcore/**/*.c') +
+                                         [f'{ROOT}/tests/unit/{name}.c' for name in self.parts])}
+        objects = {os.path.relpath(path, ROOT): future.result() for path, future in todo.items()}
+        self.objects = {name: file for name, file in objects.items() if name.startswith('fs/')}
+        self.engine = [file for name, file in objects.items() if name.startswith('lockcore/')]
+        self.tests = {name: objects[f'tests/unit/{name}.c'] for name in self.parts}
+        run(['ar', 'rcs', self.directory + '/libengine.a', *self.engine])
+
+    def link(self, unit, replaced, name):
+        """Links the daemon, or that unit test."""
+        program = f'{self.directory}/{name}'
+        objects = {**self.objects, **replaced}
+        own = [self.tests[unit], *(objects[part] for part in sorted(self.parts[unit]))] if unit else objects.values()
+        done = run([*CC, '-o', program, *own, self.directory + '/libengine.a', *LIBRARIES])
+        if done.returncode:
+            raise RuntimeError(f'{name} does not link:\n{done.stdout}')
+        return program
+
+    def steps(self, files, replaced, name):
+        """(what, command, environment) of each test for a mutant of these files. A step is to be done
+        before the next one is asked for."""
+        for unit, parts in self.parts.items():
+            if files & parts:
+                yield f'unit {unit}', alone(self.link(unit, replaced, name)), {}
+        program = self.link(None, replaced, name)
+        if not hasattr(self.mine, 'port'):
+            self.mine.port = next(self.ports)
+        rooms = {file.split('/')[1] for file in files}
+        for case in dict.fromkeys(case for room in sorted(rooms) for case in CASES[room]):
+            path = f'{ROOT}/tests/mount/{case}.py'
+            own = re.search(r'server\.(stop|freeze|credentials)\b', read(path))
+            yield case, alone('python3', path), {
+                'ZKLOCKFS': program, 'PYTHONPATH': ROOT + '/tests/mount', 'PYTHONDONTWRITEBYTECODE': '1',
+                'ZKLOCKFS_SLOWNESS': '0.4', 'ZKLOCKFS_CASE_SECONDS': '100',
+                **({} if own else {harness.LENT: str(self.mine.port)})}

@@ -6,7 +6,7 @@
 
 #include "guard/guardian.h"
 #include "hold/hold.h"
-#include "hold/story.h"
+#include "hold/audit.h"
 #include "host/clock.h"
 #include "host/log.h"
 #include "setup/ready.h"
@@ -30,7 +30,7 @@ static const char *plural(unsigned long count)
 /* Locks that were lost, and those whose holders on_lost has stopped before. */
 static unsigned long count_losses(const struct frontend *front, const struct lc_status *status)
 {
-	return status->counters.losses + front->holds->stories.stopped;
+	return status->counters.losses + front->holds->audit_log.stopped;
 }
 
 /* ---- the log ---- */
@@ -185,7 +185,7 @@ static void say_lost(const struct frontend *front, const struct lc_status *statu
 	unsigned lost = holds_lost(front, &first);
 
 	if (lost > 0)
-		story_left_open(&first->story, lost, status->losing > 0);
+		audit_left_open(&first->audit, lost, status->losing > 0);
 }
 
 void contact_leaves(struct frontend *front)

@@ -125,7 +125,7 @@ int engine_begin(const struct options *options, struct loop *loop, struct carry 
 	if (r == 0)
 		r = carry ? lc_adopt(&config, loop->ensemble, carry, &loop->front->lc)
 		          : lc_create(&config, loop->ensemble, &loop->front->lc);
-	loop->front->holds->stories.lc = loop->front->lc;
+	loop->front->holds->audit_log.lc = loop->front->lc;
 	if (r < 0)
 		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
 		         options->root);

@@ -74,7 +74,7 @@ static void carry_hold(struct carry *carry, struct frontend *front, struct store
 
 static void carry_history(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	history_stored_carry(carry, &front->holds->stories.history, stored);
+	history_stored_carry(carry, &front->holds->audit_log.history, stored);
 }
 
 typedef void object_carry_fn(struct carry *carry, struct frontend *front, struct stored *stored);
@@ -165,8 +165,8 @@ static void totals_carry(struct carry *carry, struct ledger *ledger)
 
 	CARRY_64(carry, ledger->stopped_us);
 	contact_carry(carry, ledger->contact);
-	history_counts_carry(carry, &front->holds->stories.history);
-	CARRY_64(carry, front->holds->stories.stopped);
+	history_counts_carry(carry, &front->holds->audit_log.history);
+	CARRY_64(carry, front->holds->audit_log.stopped);
 	CARRY_64(carry, ledger->contact->since_ms);
 }
 

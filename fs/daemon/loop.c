@@ -150,7 +150,7 @@ static void lose_patience(struct loop *loop)
 		         status.holders, status.holders == 1 ? "" : "s",
 		         status.holders == 1 ? "is" : "are", status.holders == 1 ? "is" : "are");
 	enter_stage(loop, LOOP_FORFEITED, GRACE_US);
-	front->holds->stories.leaves = true;
+	front->holds->audit_log.leaves = true;
 	lc_forfeit(front->lc);
 }
 

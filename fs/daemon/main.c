@@ -182,7 +182,7 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 static void set_up_frontend(struct frontend *front, const struct options *options,
                             struct loop *loop)
 {
-	struct stories *stories = &front->holds->stories;
+	struct audit_log *log = &front->holds->audit_log;
 
 	front->kernel_limit_s = kernel_limit_read();
 	front->files.what = "open files";
@@ -203,10 +203,10 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->facts.servers = &loop->servers;
 	front->facts.on_lost = guardian_on_lost_name(options->on_lost);
 	front->facts.keeper = options->keeper;
-	stories->clock_us = clock_now_us;
-	stories->log_takes = options->log_takes;
-	stories->audit = options->audit;
-	stories->history.stored = &front->stored;
+	log->clock_us = clock_now_us;
+	log->log_takes = options->log_takes;
+	log->audit = options->audit;
+	log->history.stored = &front->stored;
 }
 
 static void set_up_loop(struct loop *loop, const struct options *options)
@@ -266,7 +266,7 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 		}
 		nodes_destroy(front->nodes);
 	}
-	history_finish(&front->holds->stories.history);
+	history_finish(&front->holds->audit_log.history);
 	return status;
 }
 

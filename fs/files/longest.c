@@ -30,9 +30,9 @@ static size_t find_held(const struct frontend *front, int64_t now, struct view_h
 	int looked = 0;
 
 	DL_FOREACH(front->holds->held, hold) {
-		int64_t held_us = now - hold->story.granted_us;
+		int64_t held_us = now - hold->audit.granted_us;
 
-		if (hold->story.granted_us == 0) /* lost */
+		if (hold->audit.granted_us == 0) /* lost */
 			continue;
 		if (looked == 0)
 			*ret_oldest_us = held_us;
@@ -51,8 +51,8 @@ static int64_t find_oldest_wait(const struct frontend *front, int64_t now)
 	int64_t oldest = 0;
 
 	DL_FOREACH(front->holds->waiting, hold)
-		if (now - hold->story.asked_us > oldest)
-			oldest = now - hold->story.asked_us;
+		if (now - hold->audit.asked_us > oldest)
+			oldest = now - hold->audit.asked_us;
 	return oldest;
 }
 

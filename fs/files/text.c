@@ -173,7 +173,7 @@ static void about_open(struct frontend *front, fuse_req_t req, struct node *node
 	if (probe_forgets(mount.server_version))
 		mount.safe_version = PROBE_SAFE;
 	mount.mountpoint = front->facts.mountpoint;
-	mount.history = &front->holds->stories.history;
+	mount.history = &front->holds->audit_log.history;
 	mount.reader = fuse_req_ctx(req)->uid;
 	describe_processes(front, &mount);
 	longest_find(front, longest, &mount);

@@ -48,7 +48,7 @@ static struct hold *find_hold(const struct frontend *front, const char *lock,
 	struct hold *hold, *lost = NULL;
 
 	DL_FOREACH(front->holds->held, hold) {
-		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		if (hold->audit.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
 		    !belongs_to(hold, writer))
 			continue;
 		if (lc_holds(hold->taker))

@@ -320,7 +320,7 @@ static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mod
 		own ? own->base.hold
 		    : flock_claim_companion(file->door.base.node, CLAIM_FCNTL, asker);
 
-	return hold && (hold->story.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
+	return hold && (hold->audit.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
 	       lc_holds(hold->taker);
 }
 

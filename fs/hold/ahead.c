@@ -35,7 +35,7 @@ static void session_asked(void *ctx, int err, int64_t renewed_ms)
 	(void)renewed_ms;
 	DL_FOREACH(question->front->holds->held, hold)
 		if (err == -ENOENT && hold->serial == question->serial) {
-			story_after(&hold->story, question->ahead);
+			audit_after(&hold->audit, question->ahead);
 			stored_touch(&hold->stored);
 		}
 	free_question(question);
@@ -43,7 +43,7 @@ static void session_asked(void *ctx, int err, int64_t renewed_ms)
 
 void ahead_granted(struct hold *hold)
 {
-	int64_t waited_us = hold->story.granted_us - hold->story.asked_us;
+	int64_t waited_us = hold->audit.granted_us - hold->audit.asked_us;
 	struct lc_ahead *ahead = lc_take_ahead(hold->taker);
 	struct question *question;
 
@@ -59,7 +59,7 @@ void ahead_granted(struct hold *hold)
 		.serial = hold->serial,
 		.ahead = ahead,
 	};
-	if (lc_renewed(hold->front->lc, hold->node->lock, hold->story.uid, ahead->znode,
+	if (lc_renewed(hold->front->lc, hold->node->lock, hold->audit.uid, ahead->znode,
 	               session_asked, question, &question->call) < 0)
 		free_question(question);
 }

@@ -5,7 +5,7 @@
 #include "hold/claim.h"
 
 #include "guard/guardian.h"
-#include "hold/story.h"
+#include "hold/audit.h"
 #include "host/clock.h"
 #include "host/family.h"
 #include "host/log.h"
@@ -118,10 +118,10 @@ void claim_part(struct claim *claim)
 {
 	struct hold *hold = claim->hold;
 
-	story_stopped(&hold->story, guardian_stopped(hold->front->guardian, claim->slot));
+	audit_stopped(&hold->audit, guardian_stopped(hold->front->guardian, claim->slot));
 	guardian_release(hold->front->guardian, claim->slot);
 	if (!claim->next && hold->claims == claim)
-		story_parted(&hold->story, claim->pid, claim->life);
+		audit_parted(&hold->audit, claim->pid, claim->life);
 	family_unwatch(claim->pid, claim->life);
 	DL_DELETE(hold->claims, claim);
 	stored_touch(&hold->stored);

@@ -117,7 +117,7 @@ void flock_claim_drop(struct flock_claim *claim)
 
 static void set_claim_mode(struct flock_claim *claim, enum lc_mode mode)
 {
-	assert(mode == LC_SHARED || claim->base.hold->story.mode == LC_EXCLUSIVE);
+	assert(mode == LC_SHARED || claim->base.hold->audit.mode == LC_EXCLUSIVE);
 	claim->mode = mode;
 	hold_changed(claim->base.hold);
 }
@@ -229,7 +229,7 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	const struct claim_request *request = &ask->request;
 	const struct flock_claim *own;
 
-	if ((hold->story.mode == LC_SHARED && request->mode == LC_EXCLUSIVE) ||
+	if ((hold->audit.mode == LC_SHARED && request->mode == LC_EXCLUSIVE) ||
 	    !has_claim_on(ask, hold))
 		return false;
 	own = flock_claim_find(request->node, request->kind, request->owner);
@@ -269,7 +269,7 @@ static void let_replace(struct node *node, struct hold *hold)
 {
 	struct ask *ask;
 
-	if (hold->story.mode != LC_SHARED)
+	if (hold->audit.mode != LC_SHARED)
 		return;
 	DL_FOREACH(node->asks, ask)
 		if (!ask->replaces && has_claim_on(ask, hold) &&
@@ -497,7 +497,7 @@ static void wait_for_lock(struct frontend *front, fuse_req_t req,
 /* The claim is changed without waiting, if that can be. False: it cannot. */
 static bool change_mode_in_place(struct flock_claim *claim, enum lc_mode mode)
 {
-	if (claim->id.kind == CLAIM_FCNTL && claim->base.hold->story.mode == LC_EXCLUSIVE)
+	if (claim->id.kind == CLAIM_FCNTL && claim->base.hold->audit.mode == LC_EXCLUSIVE)
 		set_claim_mode(claim, mode);
 	return claim->mode == mode;
 }
@@ -523,7 +523,7 @@ void flock_claim_take(struct frontend *front, fuse_req_t req, const struct claim
 	}
 	hold = own ? own->base.hold
 	           : flock_claim_companion(request->node, request->kind, &request->asker.process);
-	if (hold && (hold->story.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
+	if (hold && (hold->audit.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
 		give_lock(hold, req, request);
 	else
 		wait_for_lock(front, req, request, hold);

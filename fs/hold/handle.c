@@ -12,7 +12,7 @@
 #include "hold/door_file.h"
 #include "hold/hold.h"
 #include "hold/hold_family.h"
-#include "hold/story.h"
+#include "hold/audit.h"
 #include "host/family.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 {
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
-	uid_t uid = hold->story.uid ? hold->story.uid : fuse_req_ctx(req)->uid;
+	uid_t uid = hold->audit.uid ? hold->audit.uid : fuse_req_ctx(req)->uid;
 	int r = claim_join(&handle->claim, hold, &handle->door.base, caller, uid);
 
 	if (r < 0) {
@@ -65,12 +65,12 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 
 static void open_granted(struct hold *hold, fuse_req_t req)
 {
-	open_by(hold, hold->ctx, req, &hold->story.caller);
+	open_by(hold, hold->ctx, req, &hold->audit.caller);
 }
 
 static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t req)
 {
-	open_by(family, waiting->ctx, req, &waiting->story.caller);
+	open_by(family, waiting->ctx, req, &waiting->audit.caller);
 }
 
 /* ---- over a reload ---- */
@@ -155,9 +155,9 @@ void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int 
 		return;
 	/* It would look like a lock, and be none. */
 	if ((flags & O_ACCMODE) == O_RDONLY) {
-		if (front->holds->stories.log_takes) {
+		if (front->holds->audit_log.log_takes) {
 			family_see(fuse_req_ctx(req)->pid, &request.caller);
-			story_refuse(&front->holds->stories, node->lock, &request.caller,
+			audit_refuse(&front->holds->audit_log, node->lock, &request.caller,
 			             request.uid, -EACCES,
 			             "a door opened for reading only would not take the lock");
 		}

@@ -9,7 +9,7 @@
 #include "hold/claim.h"
 #include "hold/hold_family.h"
 #include "hold/linger.h"
-#include "hold/story.h"
+#include "hold/audit.h"
 #include "host/family.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
@@ -100,7 +100,7 @@ void hold_free(struct hold *hold)
 		hold_step(hold, HOLD_GONE);
 	if (hold->ctx)
 		hold->kind->dropped(hold->ctx);
-	story_end(&hold->story, hold->taker);
+	audit_end(&hold->audit, hold->taker);
 	if (hold->taker)
 		lc_leave(hold->taker);
 	node_unref(front->nodes, hold->node);
@@ -206,7 +206,7 @@ static void answer_request(struct hold *hold, int err)
 	fuse_req_t req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
 
 	if (err < 0) {
-		story_refused(&hold->story, err);
+		audit_refused(&hold->audit, err);
 		fuse_reply_err(req, -err);
 		hold_free(hold);
 		return;
@@ -220,9 +220,9 @@ static void answer_request(struct hold *hold, int err)
 		return;
 	}
 	hold_step(hold, HOLD_HELD);
-	story_granted(&hold->story, hold->taker);
+	audit_granted(&hold->audit, hold->taker);
 	ahead_granted(hold);
-	if (front->holds->seekers > 0 && hold->story.mode == LC_EXCLUSIVE) {
+	if (front->holds->seekers > 0 && hold->audit.mode == LC_EXCLUSIVE) {
 		DL_APPEND2(front->holds->admitting, hold, admit_prev, admit_next);
 		stored_touch(&hold->stored);
 		admit_families(front);
@@ -270,7 +270,7 @@ static void lock_lost(void *ctx)
 	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
 	stored_touch(&hold->stored);
-	story_lost(&hold->story, hold->taker, why_lost(hold));
+	audit_lost(&hold->audit, hold->taker, why_lost(hold));
 	if (hold->state == HOLD_KEPT) {
 		hold_free(hold);
 		return;
@@ -290,9 +290,9 @@ static void lock_lost(void *ctx)
  * one, but it may have changed its user. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
-	return family_lives(hold->lingering.pidfd) && hold->story.uid == request->uid &&
+	return family_lives(hold->lingering.pidfd) && hold->audit.uid == request->uid &&
 	       request->wait_us > 0 && hold->where == request->where &&
-	       hold->owner == request->owner && hold->story.mode == request->mode &&
+	       hold->owner == request->owner && hold->audit.mode == request->mode &&
 	       !(hold->answer == 0 && !lc_holds(hold->taker));
 }
 
@@ -361,12 +361,12 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
 	};
 	r = lc_take(front->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
-		story_refuse(&front->holds->stories, request->node->lock, &request->caller,
+		audit_refuse(&front->holds->audit_log, request->node->lock, &request->caller,
 		             request->uid, r, NULL);
 		free(hold);
 		return r;
 	}
-	story_begin(&hold->story, &front->holds->stories, hold->node->lock, request->mode,
+	audit_begin(&hold->audit, &front->holds->audit_log, hold->node->lock, request->mode,
 	            &request->caller, request->uid);
 	node_ref(hold->node);
 	front->holds->count++;
@@ -424,7 +424,7 @@ void hold_evicted(void *taker_ctx, const char *by)
 {
 	struct hold *hold = taker_ctx;
 
-	story_evicted(&hold->story, by);
+	audit_evicted(&hold->audit, by);
 	stored_touch(&hold->stored);
 }
 

@@ -37,7 +37,7 @@
 #include "request/frontend.h"
 #include "host/family.h"
 #include "hold/linger.h"
-#include "hold/story.h"
+#include "hold/audit.h"
 
 struct hold;
 struct claim;
@@ -52,7 +52,7 @@ struct holds {
 	int64_t admit_until_us; /*   and until when that may go on in this turn */
 	uint64_t grants;
 	struct linger linger;
-	struct stories stories;
+	struct audit_log audit_log;
 };
 
 /* A kind of asking, and of claims. */
@@ -124,7 +124,7 @@ struct hold {
 	const void *where;
 	uint64_t owner;
 	struct lineage *lineage;
-	struct story story; /* which process asked first, as which user, and how */
+	struct audit audit; /* which process asked first, as which user, and how */
 	struct stored stored;
 	struct claim *claims;   /* in the order of joining; NULL: not granted, or KEPT */
 	uint64_t serial;        /* granted: its number among all grants of this mount */

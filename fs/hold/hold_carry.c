@@ -8,7 +8,7 @@
 #include "hold/claim.h"
 #include "hold/hold.h"
 #include "hold/linger.h"
-#include "hold/story.h"
+#include "hold/audit.h"
 #include "host/family.h"
 #include "host/process.h"
 
@@ -144,7 +144,7 @@ void hold_stored_carry(struct carry *carry, struct frontend *front, struct store
 	CARRY_PID(carry, hold->asker);
 	CARRY_64(carry, hold->owner);
 	hold->lineage = lineage_carry(carry, hold->lineage);
-	story_carry(carry, &hold->story, &front->holds->stories, hold->node->lock);
+	audit_carry(carry, &hold->audit, &front->holds->audit_log, hold->node->lock);
 	CARRY_64(carry, hold->unique);
 	CARRY_64(carry, hold->since_us);
 	CARRY_64(carry, hold->most_until_us);

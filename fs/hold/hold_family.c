@@ -37,8 +37,8 @@ static bool may_join(const struct hold *hold, const struct lineage *lineage)
 {
 	struct who status;
 
-	return hold->story.uid == 0 ||
-	       (who_is(lineage->of[0], &status) && process_obeys(&status, hold->story.uid));
+	return hold->audit.uid == 0 ||
+	       (who_is(lineage->of[0], &status) && process_obeys(&status, hold->audit.uid));
 }
 
 struct hold *hold_of_family(struct frontend *front, const char *lock, const struct lineage *lineage)
@@ -49,7 +49,7 @@ struct hold *hold_of_family(struct frontend *front, const char *lock, const stru
 	DL_FOREACH(front->holds->held, hold) {
 		int distance;
 
-		if (hold->story.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		if (hold->audit.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
 		    !lc_holds(hold->taker))
 			continue;
 		distance = distance_to(hold, lineage);
@@ -65,9 +65,9 @@ bool hold_has_family(const struct hold *family, const struct hold *waiting, stru
 {
 	if (distance_to(family, waiting->lineage) == INT_MAX)
 		return false;
-	if (!*now || (*now)->of[0] != waiting->story.caller.process.pid) {
+	if (!*now || (*now)->of[0] != waiting->audit.caller.process.pid) {
 		free(*now);
-		*now = family_lineage(waiting->story.caller.process.pid);
+		*now = family_lineage(waiting->audit.caller.process.pid);
 	}
 	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
 }

@@ -557,7 +557,7 @@ static void finish(void)
 	answers_end(&front);
 	linger_finish(&front.holds->linger);
 	nodes_destroy(front.nodes);
-	history_finish(&front.holds->stories.history);
+	history_finish(&front.holds->audit_log.history);
 	store_close(front.stored.store);
 	book_finish(&front.stored);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * story.c - see story.h.
+ * audit.c - see audit.h.
  *
  * Each text of a user is one word in these lines (row.h), so that no name of a lock or of a program
  * can look like another part of the line; the reason comes last.
  */
-#include "hold/story.h"
+#include "hold/audit.h"
 
 #include "hold/refusal.h"
 #include "host/clock.h"
@@ -75,23 +75,23 @@ static int64_t tenths(int64_t us)
 #define SECONDS_FORMAT "%" PRId64 ".%d s"
 #define SECONDS(us) tenths(us) / 10, (int)(tenths(us) % 10)
 
-void story_begin(struct story *story, struct stories *stories, const char *lock, enum lc_mode mode,
+void audit_begin(struct audit *audit, struct audit_log *log, const char *lock, enum lc_mode mode,
                  const struct caller *caller, uid_t uid)
 {
-	*story = (struct story){
-		.of = stories,
+	*audit = (struct audit){
+		.log = log,
 		.lock = lock,
 		.caller = *caller,
 		.uid = uid,
 		.mode = mode,
-		.asked_us = stories->clock_us(),
+		.asked_us = log->clock_us(),
 	};
 }
 
-void story_evicted(struct story *story, const char *by)
+void audit_evicted(struct audit *audit, const char *by)
 {
-	free(story->by);
-	story->by = strdup(by);
+	free(audit->by);
+	audit->by = strdup(by);
 }
 
 /* ---- refused ---- */
@@ -102,9 +102,8 @@ static bool is_everyday(int error)
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -EINTR;
 }
 
-static void log_refusal(const struct stories *stories, const char *lock,
-                        const struct caller *caller, uid_t uid, int error, int64_t waited_us,
-                        const char *why, const char *by)
+static void log_refusal(const struct audit_log *log, const char *lock, const struct caller *caller,
+                        uid_t uid, int error, int64_t waited_us, const char *why, const char *by)
 {
 	struct who_text who;
 	struct word word;
@@ -115,46 +114,46 @@ static void log_refusal(const struct stories *stories, const char *lock,
 	snprintf(line, sizeof(line), "%s: refused to %s after " SECONDS_FORMAT ": %s%s%s (%s)",
 	         word.text, who.text, SECONDS(waited_us), why ? why : refusal_text(error),
 	         by ? " by " : "", by ? by : "", strerrorname_np(-error));
-	if (stories->log_takes)
+	if (log->log_takes)
 		log_record("%s", line);
 	else
 		log_line(is_everyday(error) ? LC_INFO : LC_NOTICE, "%s", line);
 }
 
-void story_refused(const struct story *story, int error)
+void audit_refused(const struct audit *audit, int error)
 {
-	log_refusal(story->of, story->lock, &story->caller, story->uid, error,
-	            story->of->clock_us() - story->asked_us, NULL,
-	            error == -ECANCELED ? story->by : NULL);
+	log_refusal(audit->log, audit->lock, &audit->caller, audit->uid, error,
+	            audit->log->clock_us() - audit->asked_us, NULL,
+	            error == -ECANCELED ? audit->by : NULL);
 }
 
-void story_refuse(const struct stories *stories, const char *lock, const struct caller *caller,
+void audit_refuse(const struct audit_log *log, const char *lock, const struct caller *caller,
                   uid_t uid, int error, const char *why)
 {
-	log_refusal(stories, lock, caller, uid, error, 0, why, NULL);
+	log_refusal(log, lock, caller, uid, error, 0, why, NULL);
 }
 
 /* ---- granted ---- */
 
-void story_granted(struct story *story, const struct lc_taker *taker)
+void audit_granted(struct audit *audit, const struct lc_taker *taker)
 {
-	struct stories *stories = story->of;
+	struct audit_log *log = audit->log;
 	struct who_text who;
 	struct word word;
 	char token[24];
 
-	story->granted_us = stories->clock_us();
-	story->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
-	story->end = HISTORY_CLOSED;
-	if (!stories->log_takes)
+	audit->granted_us = log->clock_us();
+	audit->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	audit->end = HISTORY_CLOSED;
+	if (!log->log_takes)
 		return;
 	log_record("%s: granted to %s after " SECONDS_FORMAT ", token %s",
-	           make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
-	           SECONDS(story->granted_us - story->asked_us),
+	           make_word(&word, audit->lock), name_taker(&who, &audit->caller, audit->uid),
+	           SECONDS(audit->granted_us - audit->asked_us),
 	           token_text(token, lc_token(taker)));
 }
 
-void story_after(struct story *story, const struct lc_ahead *ahead)
+void audit_after(struct audit *audit, const struct lc_ahead *ahead)
 {
 	struct who_text who;
 	struct word lock, command, host;
@@ -162,41 +161,41 @@ void story_after(struct story *story, const struct lc_ahead *ahead)
 
 	make_word(&command, ahead->command);
 	make_word(&host, ahead->host);
-	free(story->after);
-	if (asprintf(&story->after,
+	free(audit->after);
+	if (asprintf(&audit->after,
 	             "granted after the session of pid %d (%.64s) on %.64s had ended",
 	             (int)ahead->pid, command.text, host.text) < 0)
-		story->after = NULL;
+		audit->after = NULL;
 	snprintf(waited, sizeof(waited), SECONDS_FORMAT,
-	         SECONDS(story->granted_us - story->asked_us));
+	         SECONDS(audit->granted_us - audit->asked_us));
 	log_line(LC_NOTICE,
 	         "%s: granted to %s after %s, when the session of %s, pid %d (%.64s), had ended; "
 	         "its reason: %s",
-	         make_word(&lock, story->lock), name_taker(&who, &story->caller, story->uid),
+	         make_word(&lock, audit->lock), name_taker(&who, &audit->caller, audit->uid),
 	         waited, host.text, (int)ahead->pid, command.text,
 	         *ahead->reason ? ahead->reason : "-");
 }
 
 /* ---- the end of a hold ---- */
 
-static void log_end(const struct story *story, const struct history_hold *hold)
+static void log_end(const struct audit *audit, const struct history_hold *hold)
 {
-	const struct stories *stories = story->of;
+	const struct audit_log *log = audit->log;
 	struct who_text who;
 	struct word word;
 	char buffer[24];
 	const char *token = token_text(buffer, hold->token);
 
-	if (!stories->log_takes && !stories->audit)
+	if (!log->log_takes && !log->audit)
 		return;
-	make_word(&word, story->lock);
-	name_taker(&who, &story->caller, story->uid);
-	if (stories->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED ||
-	                           hold->end == HISTORY_STOPPED))
+	make_word(&word, audit->lock);
+	name_taker(&who, &audit->caller, audit->uid);
+	if (log->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED ||
+	                       hold->end == HISTORY_STOPPED))
 		log_record("%s: released by %s after " SECONDS_FORMAT ", token %s: %s", word.text,
 		           who.text, SECONDS(hold->held_ms * 1000), token,
 		           history_end_name(hold->end));
-	if (stories->audit)
+	if (log->audit)
 		log_record("audit: %s %s %s waited " SECONDS_FORMAT " held " SECONDS_FORMAT
 		           " token %s %s%s%s; reason: %s",
 		           word.text, hold->mode == LC_SHARED ? "shared" : "exclusive", who.text,
@@ -208,44 +207,44 @@ static void log_end(const struct story *story, const struct history_hold *hold)
 		           hold->by, *hold->reason ? hold->reason : "-");
 }
 
-static void end_hold(struct story *story, const struct lc_taker *taker)
+static void end_hold(struct audit *audit, const struct lc_taker *taker)
 {
-	struct stories *stories = story->of;
-	int64_t held_us = stories->clock_us() - story->granted_us;
+	struct audit_log *log = audit->log;
+	int64_t held_us = log->clock_us() - audit->granted_us;
 	struct history_hold hold = {
-		.end = story->end,
-		.mode = story->mode,
-		.pid = story->caller.process.pid,
-		.uid = story->uid,
-		.since_ms = story->since_ms,
+		.end = audit->end,
+		.mode = audit->mode,
+		.pid = audit->caller.process.pid,
+		.uid = audit->uid,
+		.since_ms = audit->since_ms,
 		.ended_ms = clock_read_ns(CLOCK_REALTIME) / 1000000,
-		.waited_ms = (story->granted_us - story->asked_us) / 1000,
+		.waited_ms = (audit->granted_us - audit->asked_us) / 1000,
 		.held_ms = held_us / 1000,
 		.token = taker ? lc_token(taker) : 0,
-		.lock = story->lock,
-		.by = story->by      ? story->by
-	              : story->cause ? story->cause
-	              : story->after ? story->after
+		.lock = audit->lock,
+		.by = audit->by      ? audit->by
+	              : audit->cause ? audit->cause
+	              : audit->after ? audit->after
 	                             : "",
 		.reason = taker ? lc_reason(taker) : "",
 	};
 
-	strcpy(hold.command, story->caller.command);
-	log_end(story, &hold);
-	history_add(&stories->history, &hold, held_us);
-	story->granted_us = 0;
+	strcpy(hold.command, audit->caller.command);
+	log_end(audit, &hold);
+	history_add(&log->history, &hold, held_us);
+	audit->granted_us = 0;
 }
 
 /* ---- lost ---- */
 
 /* As far as it can be told from here. */
-static const char *cause_of_loss(const struct stories *stories)
+static const char *cause_of_loss(const struct audit_log *log)
 {
 	struct lc_status status;
 
-	if (stories->leaves)
+	if (log->leaves)
 		return "the mount is shutting down";
-	lc_status(stories->lc, &status);
+	lc_status(log->lc, &status);
 	if (status.state == LC_UNUSABLE)
 		return "the mount is unusable";
 	if (status.state == LC_CONNECTING)
@@ -255,42 +254,42 @@ static const char *cause_of_loss(const struct stories *stories)
 	return "its entry was deleted in the ensemble";
 }
 
-void story_lost(struct story *story, const struct lc_taker *taker, const char *cause)
+void audit_lost(struct audit *audit, const struct lc_taker *taker, const char *cause)
 {
 	struct who_text who;
 	struct word word;
 	char token[24], held[32];
 
-	if (story->granted_us == 0)
+	if (audit->granted_us == 0)
 		return; /* nobody knows of it */
-	story->end = story->by ? HISTORY_EVICTED : HISTORY_LOST;
-	story->cause = cause ? cause : cause_of_loss(story->of);
+	audit->end = audit->by ? HISTORY_EVICTED : HISTORY_LOST;
+	audit->cause = cause ? cause : cause_of_loss(audit->log);
 	snprintf(held, sizeof(held), SECONDS_FORMAT,
-	         SECONDS(story->of->clock_us() - story->granted_us));
+	         SECONDS(audit->log->clock_us() - audit->granted_us));
 	log_line(LC_WARNING, "%s: the lock is lost by %s, token %s, held for %s: %s%s; reason: %s",
-	         make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
-	         token_text(token, lc_token(taker)), held, story->by ? "evicted by " : "",
-	         story->by ? story->by : story->cause, *lc_reason(taker) ? lc_reason(taker) : "-");
-	end_hold(story, taker);
+	         make_word(&word, audit->lock), name_taker(&who, &audit->caller, audit->uid),
+	         token_text(token, lc_token(taker)), held, audit->by ? "evicted by " : "",
+	         audit->by ? audit->by : audit->cause, *lc_reason(taker) ? lc_reason(taker) : "-");
+	end_hold(audit, taker);
 }
 
-void story_left_open(const struct story *story, unsigned count, bool waits)
+void audit_left_open(const struct audit *audit, unsigned count, bool waits)
 {
 	struct who_text who;
 	struct word word;
 
 	log_line(LC_NOTICE, "lost locks that are still open: %u, %s by %s%s; the mount %s", count,
-	         make_word(&word, story->lock), name_taker(&who, &story->caller, story->uid),
+	         make_word(&word, audit->lock), name_taker(&who, &audit->caller, audit->uid),
 	         count > 1 ? ", and others" : "",
 	         waits ? "waits until on_lost has stopped them" : "does not wait for them");
 }
 
 /* ---- given back ---- */
 
-void story_stopped(struct story *story, int signal)
+void audit_stopped(struct audit *audit, int signal)
 {
 	if (signal != 0)
-		story->stopped = signal;
+		audit->stopped = signal;
 }
 
 /* A process that ends gives up its memory before its files. statm waits for nothing. */
@@ -307,47 +306,46 @@ static bool is_ending(pid_t pid, int life)
 	return strcmp(text, "0 ") == 0 || !family_lives(life);
 }
 
-void story_parted(struct story *story, pid_t pid, int life)
+void audit_parted(struct audit *audit, pid_t pid, int life)
 {
-	if (story->granted_us == 0)
+	if (audit->granted_us == 0)
 		return;
-	if (story->stopped != 0) {
-		story->end = HISTORY_STOPPED;
-		story->cause = story->stopped == SIGKILL ? "SIGKILL before the lease's end"
+	if (audit->stopped != 0) {
+		audit->end = HISTORY_STOPPED;
+		audit->cause = audit->stopped == SIGKILL ? "SIGKILL before the lease's end"
 		                                         : "SIGTERM before the lease's end";
-		story->of->stopped++;
-	} else if (story->of->clock_us() - story->granted_us >= LOOK_US && is_ending(pid, life)) {
-		story->end = HISTORY_EXITED;
+		audit->log->stopped++;
+	} else if (audit->log->clock_us() - audit->granted_us >= LOOK_US && is_ending(pid, life)) {
+		audit->end = HISTORY_EXITED;
 	}
 }
 
-void story_end(struct story *story, const struct lc_taker *taker)
+void audit_end(struct audit *audit, const struct lc_taker *taker)
 {
-	if (story->granted_us > 0)
-		end_hold(story, taker);
-	free(story->by);
-	free(story->after);
-	*story = (struct story){0};
+	if (audit->granted_us > 0)
+		end_hold(audit, taker);
+	free(audit->by);
+	free(audit->after);
+	*audit = (struct audit){0};
 }
 
-void story_carry(struct carry *carry, struct story *story, struct stories *stories,
-                 const char *lock)
+void audit_carry(struct carry *carry, struct audit *audit, struct audit_log *log, const char *lock)
 {
 	const char *by, *after;
 
-	story->of = stories;
-	story->lock = lock;
-	caller_carry(carry, &story->caller);
-	CARRY_U32(carry, story->uid);
-	CARRY_ENUM(carry, story->mode, LC_SHARED);
-	CARRY_64(carry, story->asked_us);
-	CARRY_64(carry, story->granted_us);
-	CARRY_64(carry, story->since_ms);
-	CARRY_ENUM(carry, story->end, HISTORY_EVICTED);
-	by = carry_text(carry, story->by);
+	audit->log = log;
+	audit->lock = lock;
+	caller_carry(carry, &audit->caller);
+	CARRY_U32(carry, audit->uid);
+	CARRY_ENUM(carry, audit->mode, LC_SHARED);
+	CARRY_64(carry, audit->asked_us);
+	CARRY_64(carry, audit->granted_us);
+	CARRY_64(carry, audit->since_ms);
+	CARRY_ENUM(carry, audit->end, HISTORY_EVICTED);
+	by = carry_text(carry, audit->by);
 	if (carry->loads && by)
-		story->by = strdup(by);
-	after = carry_text(carry, story->after);
+		audit->by = strdup(by);
+	after = carry_text(carry, audit->after);
 	if (carry->loads && after)
-		story->after = strdup(after);
+		audit->after = strdup(after);
 }

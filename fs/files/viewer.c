@@ -20,7 +20,7 @@
  * followed by a rest of this user. So many users can rest at a time; while they do, no others that
  * need a look have one. Together they cost the loop one part in 20, however many users one
  * container has. */
-#define DEAR_NS 2000000
+#define EXPENSIVE_NS 2000000
 #define REST (20 * VIEWERS_RESTING_MAX)
 
 /* From /proc/PID/status, which does not wait. The more is read at a time, the less often the kernel
@@ -93,7 +93,7 @@ struct viewer *viewer_of(struct frontend *front, fuse_req_t req)
 		}
 		count = read_groups(ctx->pid, groups);
 		took = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-		if (took > DEAR_NS)
+		if (took > EXPENSIVE_NS)
 			*rest = (struct viewer_rest){
 				.uid = ctx->uid,
 				.until_us = front->clock_us() + took / 1000 * REST,

@@ -24,9 +24,9 @@
 /* So many are read before the first is looked at. Then they are looked at from the last one on:
  * most of the time the file that was opened last is the one that is sought. */
 #define BATCH 512
-/* Of this process's own CPU time, for one descriptor of another process: it is dear. Most take
+/* Of this process's own CPU time, for one descriptor of another process: it is expensive. Most take
  * 5 us. */
-#define DEAR_US 100
+#define EXPENSIVE_US 100
 
 /* "ino:" is in fdinfo since Linux 5.14, near its beginning. */
 static bool read_fdinfo(struct seen_file *file)
@@ -85,7 +85,7 @@ static int64_t cpu_us(void)
 /* A look at the descriptors of one process, or of one thread. */
 struct look {
 	const char *device;
-	bool dear;      /* fdinfo is: the device is asked for first */
+	bool expensive; /* fdinfo is: the device is asked for first */
 	int64_t cpu_us; /* used when a descriptor took long last, and */
 	int64_t since;  /*   the number of descriptors that were read since */
 };
@@ -95,7 +95,7 @@ static void note_slow(struct look *look)
 {
 	int64_t now = cpu_us();
 
-	look->dear = now - look->cpu_us > DEAR_US + look->since * DEAR_US / 10;
+	look->expensive = now - look->cpu_us > EXPENSIVE_US + look->since * EXPENSIVE_US / 10;
 	look->cpu_us = now;
 	look->since = 0;
 }
@@ -105,12 +105,12 @@ static bool read_file(struct look *look, struct seen_file *file)
 	int64_t began;
 	bool read;
 
-	if (look->dear && is_elsewhere(file, look->device))
+	if (look->expensive && is_elsewhere(file, look->device))
 		return false;
 	began = clock_now_us();
 	read = read_fdinfo(file);
 	look->since++;
-	if (!look->dear && clock_now_us() - began > DEAR_US)
+	if (!look->expensive && clock_now_us() - began > EXPENSIVE_US)
 		note_slow(look);
 	return read;
 }

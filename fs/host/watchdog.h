@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * watchdog.h - for test builds (-DZKLOCKFS_WATCHDOG=milliseconds): says so when one turn of the
- * loop took longer, be it that it waited or that it reckoned. The time in which the machine did not
+ * loop took longer, whether it waited or computed. The time in which the machine did not
  * let it run does not count, nor a turn in which the process was stopped (SIGSTOP), nor one with
  * processes that waited for a processor for half of it.
  */

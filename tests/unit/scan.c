@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - the descriptors of a process that are found, and the cost where descriptors are dear to
+ * scan.c - the descriptors of a process that are found, and the cost where descriptors are expensive to
  * read.
  */
 #include "guard/scan.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define ENTRIES 3000
-#define DEAR 300
+#define EXPENSIVE 300
 
 struct search {
 	uint64_t ino;
@@ -62,7 +62,7 @@ static int64_t cpu_us(void)
 
 /* An epoll with many entries, all of one file, which stays open; each of the epoll's duplicates
  * shows them all. */
-static int open_dear(void)
+static int open_expensive(void)
 {
 	struct rlimit limit;
 	int epoll = epoll_create1(0), event = eventfd(0, 0), last = -1;
@@ -116,25 +116,25 @@ static void every_descriptor_is_found(void **state)
 static void what_is_dear_is_not_read(void **state)
 {
 	struct search search;
-	int dear = open_dear(), first = open_file(&search), last, duplicates[DEAR];
-	int64_t each = cost_of(dear), began;
+	int expensive = open_expensive(), first = open_file(&search), last, duplicates[EXPENSIVE];
+	int64_t each = cost_of(expensive), began;
 
 	(void)state;
-	for (int i = 0; i < DEAR; i++)
-		duplicates[i] = dup(dear);
+	for (int i = 0; i < EXPENSIVE; i++)
+		duplicates[i] = dup(expensive);
 	last = dup(first);
 	began = cpu_us();
-	assert_true(scan_process(getpid(), search.device, note_file, &search) >= DEAR + 3);
+	assert_true(scan_process(getpid(), search.device, note_file, &search) >= EXPENSIVE + 3);
 	began = cpu_us() - began;
 	assert_int_equal(search.found, 2);
-	if (began > each * DEAR / 4)
+	if (began > each * EXPENSIVE / 4)
 		fail_msg("%lld us, where one descriptor costs %lld us", (long long)began,
 		         (long long)each);
-	for (int i = 0; i < DEAR; i++)
+	for (int i = 0; i < EXPENSIVE; i++)
 		close(duplicates[i]);
 	close(last);
 	close(first);
-	close(dear);
+	close(expensive);
 }
 
 int main(void)

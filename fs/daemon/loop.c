@@ -236,7 +236,7 @@ static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 
 	if (!room)
 		store_spoil(store);
-	buffer->mem = room ? room : loop->put_off.mem;
+	buffer->mem = room ? room : loop->deferred.mem;
 	n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
 	if (n <= 0)
 		return n;
@@ -247,31 +247,31 @@ static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 }
 
 /* After the next commit other requests may take its place in the store: so it is copied. */
-static void put_off_request(struct loop *loop, const struct fuse_buf *buffer)
+static void defer_request(struct loop *loop, const struct fuse_buf *buffer)
 {
-	if (buffer->mem != loop->put_off.mem)
-		memcpy(loop->put_off.mem, buffer->mem, buffer->size);
-	loop->put_off.size = buffer->size;
-	pending_put_off(loop->front, buffer);
+	if (buffer->mem != loop->deferred.mem)
+		memcpy(loop->deferred.mem, buffer->mem, buffer->size);
+	loop->deferred.size = buffer->size;
+	pending_defer(loop->front, buffer);
 }
 
 /* The next request; returns as read(2) does. The clock is read after the request, since this
  * reading decides the answer. */
 static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
 {
-	bool put_off = loop->put_off.size > 0;
-	ssize_t n = put_off ? (ssize_t)loop->put_off.size : receive_request(loop, buffer);
+	bool deferred = loop->deferred.size > 0;
+	ssize_t n = deferred ? (ssize_t)loop->deferred.size : receive_request(loop, buffer);
 
-	if (put_off)
-		buffer->mem = loop->put_off.mem;
+	if (deferred)
+		buffer->mem = loop->deferred.mem;
 	if (n <= 0)
 		return n;
 	buffer->size = (size_t)n;
 	if (in_doubt(loop)) {
-		put_off_request(loop, buffer);
+		defer_request(loop, buffer);
 		return 0;
 	}
-	loop->put_off.size = 0;
+	loop->deferred.size = 0;
 	return n;
 }
 
@@ -358,7 +358,7 @@ static void read_ahead(struct loop *loop)
 		if (inbox_takes(&buffer) && inbox_add(front, &buffer))
 			continue;
 		if (in_doubt(loop)) {
-			put_off_request(loop, &buffer);
+			defer_request(loop, &buffer);
 			return;
 		}
 		serve_request(loop, &buffer);
@@ -374,7 +374,7 @@ static ssize_t serve_next(struct loop *loop)
 	struct fuse_buf buffer = {0};
 	ssize_t n;
 
-	if (loop->put_off.size == 0 && !inbox_is_empty(&loop->front->inbox))
+	if (loop->deferred.size == 0 && !inbox_is_empty(&loop->front->inbox))
 		return !in_doubt(loop) && inbox_serve(loop->front, loop->fuse);
 	n = next_request(loop, &buffer);
 	if (n > 0)
@@ -385,7 +385,7 @@ static ssize_t serve_next(struct loop *loop)
 /* Requests that are not served yet. */
 static bool has_read(const struct loop *loop)
 {
-	return loop->put_off.size > 0 || !inbox_is_empty(&loop->front->inbox);
+	return loop->deferred.size > 0 || !inbox_is_empty(&loop->front->inbox);
 }
 
 /* Not by libfuse's own loop, which prints messages about what is no error here. */
@@ -393,7 +393,7 @@ static void serve_requests(struct loop *loop)
 {
 	int64_t until_us;
 
-	if (loop->put_off.size == 0 && (loop->crowded || has_read(loop)))
+	if (loop->deferred.size == 0 && (loop->crowded || has_read(loop)))
 		read_ahead(loop);
 	loop->crowded = false;
 	until_us = loop->front->clock_us() +
@@ -506,8 +506,8 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 	struct frontend *front = loop->front;
 	bool told = false;
 
-	loop->put_off.mem = malloc(REQUEST_BYTES);
-	while (loop->put_off.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
+	loop->deferred.mem = malloc(REQUEST_BYTES);
+	while (loop->deferred.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
 	       loop->terms < 2 && loop->stage != LOOP_OVER &&
 	       !(loop->stage > LOOP_SERVES && front->parked == 0 && loop->detacher <= 0 &&
 	         !somebody_stays(loop))) {
@@ -521,12 +521,12 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 		if (told)
 			contact_tend(&loop->contact, front, loop->options);
 		if (reload_is_under_way(&loop->reload))
-			reload_process(&loop->reload, loop->put_off.size == 0 && !in_doubt(loop) &&
+			reload_process(&loop->reload, loop->deferred.size == 0 && !in_doubt(loop) &&
 			                                      !answers_are_unsent(front));
 	}
 	finish_turn(loop);
-	free(loop->put_off.mem);
-	loop->put_off = (struct fuse_buf){0};
+	free(loop->deferred.mem);
+	loop->deferred = (struct fuse_buf){0};
 	return told;
 }
 

@@ -37,11 +37,11 @@ struct loop {
 	int64_t patience_us; /* when the next stage comes */
 	int error;           /* the engine is unusable: lc_why() */
 	struct contact contact;
-	bool gone;               /* the kernel has ended the connection */
-	bool unrecorded;         /* a record could not be written: none is any more */
-	struct fuse_buf put_off; /* a request that was read and is not served yet; size 0: none */
-	bool crowded;            /* the last turn may have left requests unserved */
-	bool doubted;            /* the clock was in doubt when it was asked last */
+	bool gone;                /* the kernel has ended the connection */
+	bool unrecorded;          /* a record could not be written: none is any more */
+	struct fuse_buf deferred; /* a request that was read and is not served yet; size 0: none */
+	bool crowded;             /* the last turn may have left requests unserved */
+	bool doubted;             /* the clock was in doubt when it was asked last */
 };
 
 int loop_begin(struct loop *loop);

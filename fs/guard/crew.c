@@ -38,7 +38,7 @@ struct crew_table {
 	uint32_t count;
 	int64_t share_us;
 	_Atomic int64_t used_us[USERS];
-	_Atomic uint32_t put_off; /* how many of the list are for a later turn */
+	_Atomic uint32_t deferred; /* how many of the list are for a later turn */
 	struct desk desks[CHILDREN_MAX];
 	struct job jobs[CREW_JOBS_MAX];
 	uint32_t order[CREW_JOBS_MAX]; /* of this turn */
@@ -111,7 +111,7 @@ static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
 	if (crew->whose)
 		job->uid = crew->whose(crew->ctx, job->pid);
 	if (atomic_load(&table->used_us[job->uid % USERS]) > table->share_us) {
-		table->later[atomic_fetch_add(&table->put_off, 1) % CREW_JOBS_MAX] = index;
+		table->later[atomic_fetch_add(&table->deferred, 1) % CREW_JOBS_MAX] = index;
 		return;
 	}
 	atomic_store(&desk->job, (int)index);
@@ -280,7 +280,7 @@ static void do_again(struct crew *crew, int number)
 
 	crew->ended++;
 	if (crew->children[number].state == CHILD_WORKS && atomic_load(&desk->since_us) != 0)
-		table->later[atomic_fetch_add(&table->put_off, 1) % CREW_JOBS_MAX] =
+		table->later[atomic_fetch_add(&table->deferred, 1) % CREW_JOBS_MAX] =
 			(uint32_t)atomic_load(&desk->job);
 }
 
@@ -309,15 +309,15 @@ static void tend_child(struct crew *crew, int number, int64_t now)
 static void begin_list(struct crew *crew, uint32_t count)
 {
 	crew->table->count = count;
-	atomic_store(&crew->table->put_off, 0);
+	atomic_store(&crew->table->deferred, 0);
 	atomic_store(&crew->table->next, (uint64_t)++crew->list << 32);
 }
 
-/* The jobs that were put off, with a larger share. */
+/* The deferred jobs, with a larger share. */
 static bool next_turn(struct crew *crew)
 {
 	struct crew_table *table = crew->table;
-	uint32_t count = atomic_load(&table->put_off);
+	uint32_t count = atomic_load(&table->deferred);
 
 	if (count == 0)
 		return false;

@@ -11,10 +11,10 @@
 #include <utlist.h>
 
 /* Of a request that waits for the turn of its user. */
-struct put_off {
+struct deferred {
 	struct gate_item turn;
 	struct request *request;
-	struct put_off *prev, *next; /* fresh, or settled */
+	struct deferred *prev, *next; /* fresh, or settled */
 	bool fresh;
 };
 
@@ -42,34 +42,34 @@ bool inbox_is_full(const struct inbox *inbox)
 	return inbox->count >= INBOX_REQUESTS_MAX || inbox->bytes >= INBOX_BYTES_MAX;
 }
 
-static void take_out(struct inbox *inbox, struct put_off *put_off)
+static void take_out(struct inbox *inbox, struct deferred *deferred)
 {
-	gate_leave(&inbox->users, &put_off->turn);
+	gate_leave(&inbox->users, &deferred->turn);
 	inbox->count--;
-	inbox->bytes -= put_off->request->len;
-	put_off->request->put_off = NULL;
-	if (put_off->fresh)
-		DL_DELETE(inbox->fresh, put_off);
+	inbox->bytes -= deferred->request->len;
+	deferred->request->deferred = NULL;
+	if (deferred->fresh)
+		DL_DELETE(inbox->fresh, deferred);
 }
 
 /* False: no memory. */
 static bool put_in(struct inbox *inbox, struct request *request, bool fresh)
 {
 	const struct fuse_in_header *header = (const void *)request->bytes;
-	struct put_off *put_off = calloc(1, sizeof(*put_off));
+	struct deferred *deferred = calloc(1, sizeof(*deferred));
 
-	if (!put_off || !gate_join(&inbox->users, header->uid, &put_off->turn)) {
-		free(put_off);
+	if (!deferred || !gate_join(&inbox->users, header->uid, &deferred->turn)) {
+		free(deferred);
 		return false;
 	}
-	gate_wait(&inbox->users, &put_off->turn);
+	gate_wait(&inbox->users, &deferred->turn);
 	inbox->count++;
 	inbox->bytes += request->len;
-	put_off->request = request;
-	request->put_off = put_off;
-	put_off->fresh = fresh;
+	deferred->request = request;
+	request->deferred = deferred;
+	deferred->fresh = fresh;
 	if (fresh)
-		DL_APPEND(inbox->fresh, put_off);
+		DL_APPEND(inbox->fresh, deferred);
 	return true;
 }
 
@@ -95,53 +95,53 @@ bool inbox_keep_in_doubt(struct frontend *front, const struct fuse_buf *buffer,
 
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:
  * a request that is served again after a crash gets an answer that the kernel refuses. */
-static bool serve_put_off(struct frontend *front, struct fuse_session *fuse,
-                          struct put_off *put_off)
+static bool serve_deferred(struct frontend *front, struct fuse_session *fuse,
+                           struct deferred *deferred)
 {
 	bool answered;
 
-	take_out(&front->inbox, put_off);
-	answered = pending_serve_copy(front, fuse, put_off->request);
-	if (answered && !put_off->fresh) {
-		DL_APPEND(front->inbox.settled, put_off);
+	take_out(&front->inbox, deferred);
+	answered = pending_serve_copy(front, fuse, deferred->request);
+	if (answered && !deferred->fresh) {
+		DL_APPEND(front->inbox.settled, deferred);
 		return true;
 	}
 	if (answered)
-		pending_drop(front, put_off->request);
-	else if (put_off->fresh)
-		pending_record(front, put_off->request);
-	free(put_off);
+		pending_drop(front, deferred->request);
+	else if (deferred->fresh)
+		pending_record(front, deferred->request);
+	free(deferred);
 	return answered;
 }
 
 void inbox_record(struct frontend *front)
 {
 	struct inbox *inbox = &front->inbox;
-	struct put_off *put_off;
+	struct deferred *deferred;
 
-	while ((put_off = inbox->fresh)) {
-		DL_DELETE(inbox->fresh, put_off);
-		put_off->fresh = false;
-		pending_record(front, put_off->request);
+	while ((deferred = inbox->fresh)) {
+		DL_DELETE(inbox->fresh, deferred);
+		deferred->fresh = false;
+		pending_record(front, deferred->request);
 	}
-	while ((put_off = inbox->settled)) {
-		DL_DELETE(inbox->settled, put_off);
-		pending_drop(front, put_off->request);
-		free(put_off);
+	while ((deferred = inbox->settled)) {
+		DL_DELETE(inbox->settled, deferred);
+		pending_drop(front, deferred->request);
+		free(deferred);
 	}
 }
 
-static struct put_off *next_put_off(struct inbox *inbox)
+static struct deferred *next_deferred(struct inbox *inbox)
 {
-	return (struct put_off *)gate_next(&inbox->users, &gate_one);
+	return (struct deferred *)gate_next(&inbox->users, &gate_one);
 }
 
 bool inbox_serve(struct frontend *front, struct fuse_session *fuse)
 {
-	struct put_off *next = next_put_off(&front->inbox);
+	struct deferred *next = next_deferred(&front->inbox);
 
 	if (next)
-		(void)serve_put_off(front, fuse, next);
+		(void)serve_deferred(front, fuse, next);
 	return next;
 }
 
@@ -149,14 +149,14 @@ bool inbox_serve_now(struct frontend *front, struct fuse_session *fuse, uint64_t
 {
 	const struct request *request = pending_find(front, unique);
 
-	return request && request->put_off && serve_put_off(front, fuse, request->put_off);
+	return request && request->deferred && serve_deferred(front, fuse, request->deferred);
 }
 
 void inbox_finish(struct inbox *inbox)
 {
-	struct put_off *next;
+	struct deferred *next;
 
-	while ((next = next_put_off(inbox))) {
+	while ((next = next_deferred(inbox))) {
 		take_out(inbox, next);
 		free(next);
 	}

@@ -26,8 +26,8 @@ struct request;
 
 struct inbox {
 	struct gate users;
-	struct put_off *fresh;   /* those that have no record yet */
-	struct put_off *settled; /* answered, and the record is still there */
+	struct deferred *fresh;   /* those that have no record yet */
+	struct deferred *settled; /* answered, and the record is still there */
 	size_t count, bytes;
 };
 

@@ -213,9 +213,9 @@ void pending_serve(struct frontend *front, struct fuse_session *fuse, const stru
 
 	if (request->opcode == FUSE_INIT && !pending->greeting)
 		pending->greeting = copy_request(buffer->mem, buffer->size);
-	if (request->unique == pending->put_off) {
-		forget_request(front, pending->put_off);
-		pending->put_off = 0;
+	if (request->unique == pending->deferred) {
+		forget_request(front, pending->deferred);
+		pending->deferred = 0;
 	}
 	if (serve(front, fuse, buffer))
 		keep_request(front, buffer, pending->begun);
@@ -234,13 +234,13 @@ bool pending_serve_copy(struct frontend *front, struct fuse_session *fuse, struc
 	return false;
 }
 
-void pending_put_off(struct frontend *front, const struct fuse_buf *buffer)
+void pending_defer(struct frontend *front, const struct fuse_buf *buffer)
 {
 	const struct fuse_in_header *request = buffer->mem;
 
-	if (request->unique == front->pending.put_off)
+	if (request->unique == front->pending.deferred)
 		return;
-	front->pending.put_off = request->unique;
+	front->pending.deferred = request->unique;
 	keep_request(front, buffer, false);
 }
 

@@ -23,13 +23,13 @@ struct fuse_session;
  *
  *   read ──► served at once ──not answered──► waits: parked.h, or a hold ──► answered
  *    │                                          ▲
- *    └──► put off: inbox.h ──its user's turn: served in the same way
+ *    └──► deferred: inbox.h ──its user's turn: served in the same way
  */
 struct request {
 	struct table_link unique;
 	union {
-		struct put_off *put_off; /* it waits for its user's turn; NULL: it does not */
-		void *owner;             /* after a reload: the object that waits for it */
+		struct deferred *deferred; /* it waits for its user's turn; NULL: it does not */
+		void *owner;               /* after a reload: the object that waits for it */
 	};
 	bool begun; /* the ensemble may have done what it asks for */
 	uint32_t len;
@@ -44,7 +44,7 @@ struct pending {
 	bool answered;            /*   whether it was answered, */
 	bool begun;               /*   and has asked the ensemble for a change; */
 	void *owner;              /*   if it is served again: the object that waits for it */
-	uint64_t put_off;         /* the request that is served later; 0: none */
+	uint64_t deferred;        /* the request that is served later; 0: none */
 	bool replays;             /* the greeting is served again: its answer is left out */
 	bool lacks;               /* there was no memory for a request */
 };
@@ -55,7 +55,7 @@ void pending_finish(struct frontend *front);
 /* Serves a request that was read; or keeps it, to be served later. */
 void pending_serve(struct frontend *front, struct fuse_session *fuse,
                    const struct fuse_buf *buffer);
-void pending_put_off(struct frontend *front, const struct fuse_buf *buffer);
+void pending_defer(struct frontend *front, const struct fuse_buf *buffer);
 /* A copy of the request, to be served later. It has no record before pending_record(). NULL: no
  * memory. */
 struct request *pending_copy(struct frontend *front, const struct fuse_buf *buffer);

@@ -8,7 +8,7 @@
  *    call, and our own table answers UNKNOWN at once; later answers of the client to those requests
  *    are dropped;
  *  - callbacks also run from zookeeper_interest(), that is from prepare(): they
- *    are put off and run from process();
+ *    are deferred and run from process();
  *  - the socket comes back under the same number: nothing is remembered of it
  *    beyond one turn;
  *  - the socket would stay open in a program that is executed in the place of this one: each

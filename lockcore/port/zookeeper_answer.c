@@ -2,7 +2,7 @@
  *
  * zookeeper_answer.c - see zookeeper_port.h. An answer comes once, in the order of the requests,
  * and from process() alone. Answers that the client gives elsewhere, or that are known without it,
- * are put off until then. A request is freed when it has its answer and the client has said its
+ * are deferred until then. A request is freed when it has its answer and the client has said its
  * last word.
  */
 #include "port/zookeeper_port.h"

@@ -106,9 +106,9 @@ void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
 /* The same where there was no memory for a request. */
 void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
                        enum ensemble_result result);
-/* Gives the answers that were put off. */
+/* Gives the answers that were deferred. */
 void answer_run_later(struct zookeeper *zk);
-/* Whether a callback may run right here; what was put off goes first then. */
+/* Whether a callback may run right here; what was deferred goes first then. */
 bool answer_may_call(struct zookeeper *zk);
 /* The client has said its last word on it, which is the answer unless it has one. */
 void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer);

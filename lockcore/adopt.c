@@ -52,7 +52,7 @@ static void taker_carry(struct carry *carry, void *ctx, struct stored *stored)
 	}
 	taker = taker_blank();
 	if (!taker)
-		carry_lack(carry, strerror(ENOMEM));
+		carry_fail(carry, strerror(ENOMEM));
 	else if (!taker_read(carry, lc, taker))
 		free(taker);
 	else
@@ -99,7 +99,7 @@ bool lc_settled(const struct lc *lc)
 /* 0, -EPROTO or -ENOMEM. */
 static int verdict(const struct carry *carry)
 {
-	return carry->bad ? -EPROTO : carry->lacks ? -ENOMEM : 0;
+	return carry->bad ? -EPROTO : carry->failed ? -ENOMEM : 0;
 }
 
 int adopt_session(struct lc *lc, const struct session_events *events, struct book *book,

@@ -230,7 +230,7 @@ int ledger_write(struct ledger *ledger, bool all)
 	lc_record(front->lc);
 	write_parts(ledger, all);
 	book_write(book);
-	if (book->carry.lacks)
+	if (book->carry.failed)
 		store_spoil(book->store);
 	return store_commit(book->store);
 }
@@ -286,7 +286,7 @@ static void check_gathered(struct ledger *ledger, const struct carry *gathered)
 	struct carry all = {0};
 
 	gather_fds(ledger, &all, is_any);
-	if (!all.lacks && !gathered->lacks && all.fd_count != gathered->fd_count)
+	if (!all.failed && !gathered->failed && all.fd_count != gathered->fd_count)
 		abort(); /* the successor would lack a descriptor */
 	carry_end(&all);
 }
@@ -302,7 +302,7 @@ int ledger_pass(struct ledger *ledger, bool pass)
 #ifdef ZKLOCKFS_CHECK_LEDGER
 	check_gathered(ledger, &carry);
 #endif
-	r = carry.lacks ? -ENOMEM : 0;
+	r = carry.failed ? -ENOMEM : 0;
 	if (r == 0)
 		carry_pass(&carry, pass);
 	carry_end(&carry);

@@ -339,7 +339,7 @@ static void begin_check(struct reload *reload)
 	int r = ledger_write(reload->ledger, true);
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
-	reload->lacks = true;
+	reload->wants_memory = true;
 	if (r == 0)
 		r = start_checker(reload, store_fd(reload->front->stored.store));
 	if (r < 0)
@@ -373,7 +373,7 @@ int64_t reload_wait(const struct reload *reload)
 	case RELOAD_NONE:
 		break;
 	case RELOAD_CHECKING:
-		return reload->lacks ? 0 : reload->until_us - reload->front->clock_us();
+		return reload->wants_memory ? 0 : reload->until_us - reload->front->clock_us();
 	case RELOAD_ASKED:
 	case RELOAD_SETTLING:
 		return SETTLE_LOOK_US;
@@ -385,7 +385,7 @@ static void get_spare_memory(struct reload *reload)
 {
 	int64_t begun_us = reload->front->clock_us();
 
-	reload->lacks =
+	reload->wants_memory =
 		memory_spare_more(&reload->spare, expected_bytes(reload->front->stored.store)) &&
 		reload->front->clock_us() - begun_us < SPARE_US;
 }
@@ -398,7 +398,7 @@ void reload_process(struct reload *reload, bool settled)
 		begin_check(reload);
 		return;
 	}
-	if (reload->stage == RELOAD_CHECKING && reload->lacks)
+	if (reload->stage == RELOAD_CHECKING && reload->wants_memory)
 		get_spare_memory(reload);
 	/* A request that has changed something must not be served again. */
 	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(front->lc) &&

@@ -37,8 +37,8 @@ struct reload {
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
-	int output; /* the child's */
-	bool lacks; /* CHECKING: more memory is to come */
+	int output;        /* the child's */
+	bool wants_memory; /* CHECKING: more memory is to come */
 	struct memory_spare spare;
 };
 

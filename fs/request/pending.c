@@ -176,7 +176,7 @@ static void keep_request(struct frontend *front, const struct fuse_buf *buffer, 
 {
 	struct request *request = pending_copy(front, buffer);
 
-	front->pending.lacks |= !request;
+	front->pending.out_of_memory |= !request;
 	if (!request)
 		return;
 	request->begun = begun;
@@ -327,8 +327,8 @@ void greeting_carry(struct carry *carry, struct frontend *front)
 {
 	struct pending *pending = &front->pending;
 
-	if (pending->lacks || (!carry->loads && !pending->greeting))
-		carry_lack(carry, "there was no memory for a request");
+	if (pending->out_of_memory || (!carry->loads && !pending->greeting))
+		carry_fail(carry, "there was no memory for a request");
 	else
 		pending->greeting = request_bytes_carry(carry, pending->greeting);
 	CARRY_LASTING_FD(carry, front->answers.fd);

@@ -46,7 +46,7 @@ struct pending {
 	void *owner;              /*   if it is served again: the object that waits for it */
 	uint64_t deferred;        /* the request that is served later; 0: none */
 	bool replays;             /* the greeting is served again: its answer is left out */
-	bool lacks;               /* there was no memory for a request */
+	bool out_of_memory;       /* there was no memory for a request */
 };
 
 /* From now on answers pass through here. 0, or -errno. */

@@ -191,7 +191,7 @@ static void restore_eviction(struct carry *carry, struct lc *lc)
 	}
 	eviction = make_eviction(lc, path, &name);
 	if (!eviction) {
-		carry_lack(carry, strerror(ENOMEM));
+		carry_fail(carry, strerror(ENOMEM));
 		return;
 	}
 	eviction->due_us = times.due_us;

@@ -300,7 +300,7 @@ static bool resume_at(struct carry *carry, struct lc_taker *taker, struct lock *
 		return false;
 	}
 	if (!resume(lc, taker, lock, parts)) {
-		carry_lack(carry, strerror(ENOMEM));
+		carry_fail(carry, strerror(ENOMEM));
 		return false;
 	}
 	if (old)
@@ -319,7 +319,7 @@ bool taker_read(struct carry *carry, struct lc *lc, struct lc_taker *taker)
 	if (carry->bad)
 		return false;
 	if (lock_get(lc, parts.lock, parts.watches_uid, &lock) < 0) {
-		carry_lack(carry, strerror(ENOMEM));
+		carry_fail(carry, strerror(ENOMEM));
 		return false;
 	}
 	if (resume_at(carry, taker, lock, &parts))

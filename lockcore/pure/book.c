@@ -145,13 +145,13 @@ void book_read(struct book *book, struct carry *carry, unsigned kind)
 
 	assert(carry->loads);
 	if (count < 0)
-		carry_lack(carry, strerror(ENOMEM));
+		carry_fail(carry, strerror(ENOMEM));
 	carry->kind = kind;
-	for (ssize_t i = 0; i < count && !carry->bad && !carry->lacks; i++) {
+	for (ssize_t i = 0; i < count && !carry->bad && !carry->failed; i++) {
 		book->reading = records[i].key;
 		carry_read(carry, records[i].bytes, records[i].len);
 		book->kinds[kind].carry(carry, book->kinds[kind].ctx, NULL);
-		if (!carry->lacks)
+		if (!carry->failed)
 			carry_read_all(carry);
 	}
 	book->reading = 0;

@@ -89,7 +89,7 @@ void stored_move(struct stored *stored);
 /* The object ends, or needs no record any more. It may have none. */
 void stored_end(struct stored *stored);
 
-/* Writes the records of all touched objects. An error is left in book->carry.lacks. */
+/* Writes the records of all touched objects. An error is left in book->carry.failed. */
 void book_write(struct book *book);
 /* Writes what book->carry has as a record that belongs to no object. */
 void book_put(struct book *book, unsigned kind, uint64_t key);

@@ -19,12 +19,12 @@
 #define TIME_MAX (INT64_MAX / 4)
 #define NEVER (-1)
 
-void carry_lack(struct carry *carry, const char *why)
+void carry_fail(struct carry *carry, const char *why)
 {
 	if (carry->loads && carry->refuse)
 		carry->refuse(why);
-	if (!carry->lacks)
-		carry->lacks = why;
+	if (!carry->failed)
+		carry->failed = why;
 }
 
 void carry_refuse(struct carry *carry, const char *why)
@@ -46,9 +46,9 @@ static bool make_record_room(struct carry *carry, size_t len)
 
 	if (len <= carry->room - carry->len)
 		return true;
-	data = carry->lacks ? NULL : realloc(carry->data, room);
+	data = carry->failed ? NULL : realloc(carry->data, room);
 	if (!data) {
-		carry_lack(carry, strerror(ENOMEM));
+		carry_fail(carry, strerror(ENOMEM));
 		return false;
 	}
 	carry->data = data;
@@ -264,7 +264,7 @@ static void name_fd(struct carry *carry, int fd)
 		int *fds = reallocarray(carry->fds, room, sizeof(fds[0]));
 
 		if (!fds) {
-			carry_lack(carry, strerror(ENOMEM));
+			carry_fail(carry, strerror(ENOMEM));
 			return;
 		}
 		carry->fds = fds;

@@ -27,9 +27,9 @@ struct carry {
 	bool more;
 	/* The record that is read is not good, and why. NULL: see carry_refuse(). */
 	void (*refuse)(const char *why) __attribute__((noreturn));
-	const char *bad;   /* reading, without `refuse`: why the first bad record is not good */
-	unsigned kind;     /* of the record */
-	const char *lacks; /* why it cannot be written; or NULL */
+	const char *bad;    /* reading, without `refuse`: why the first bad record is not good */
+	unsigned kind;      /* of the record */
+	const char *failed; /* why it cannot be written; or NULL */
 	unsigned char *data;
 	size_t len, at; /* the length of the record; reading: how far it was read */
 	size_t room;    /* writing: the size of `data` */
@@ -55,8 +55,8 @@ void carry_end(struct carry *carry);
  * carry->bad says why, and each field that follows is 0 (or its least), or "". */
 void carry_refuse(struct carry *carry, const char *why);
 /* The record lacks something, and is of no use; or, reading, there is no memory for its object. As
- * carry_refuse(), but carry->lacks says why. */
-void carry_lack(struct carry *carry, const char *why);
+ * carry_refuse(), but carry->failed says why. */
+void carry_fail(struct carry *carry, const char *why);
 
 /* All of these return the value that is written, or that was read. */
 int64_t carry_number(struct carry *carry, int64_t number, int64_t least, int64_t most);

@@ -273,7 +273,7 @@ void reload_host(struct host *host)
 		return;
 	lc_record(host->lc);
 	book_write(book);
-	if (book->carry.lacks) {
+	if (book->carry.failed) {
 		stage_stop(host, false); /* nobody can go on */
 	} else {
 		notes_commit(&host->notes);

@@ -164,7 +164,7 @@ bool notes_record(struct notes *notes, struct lc *lc, unsigned *ret_kind, const 
 	lc_record(lc);
 	book_write(&notes->book);
 	good = book_check(&notes->book, ret_kind, ret_why);
-	if (notes->book.carry.lacks)
+	if (notes->book.carry.failed)
 		notes_discard(notes);
 	else
 		notes_commit(notes);

@@ -132,7 +132,7 @@ static void go_on_in_another(struct lc *lc, struct lc_taker *taker, const char *
 
 	lc_record(lc);
 	book_write(&book);
-	require(!book.carry.lacks && store_commit(book.store) == 0, "the records");
+	require(!book.carry.failed && store_commit(book.store) == 0, "the records");
 	snprintf(fd_text, sizeof(fd_text), "%d", store_fd(book.store));
 	snprintf(times_text, sizeof(times_text), "%d", times - 1);
 	snprintf(id_text, sizeof(id_text), "%" PRIu64, lc_taker_id(taker));

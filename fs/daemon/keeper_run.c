@@ -417,7 +417,7 @@ static int wait_ms(const struct keeper *keeper)
 	return left <= 0 ? 0 : left >= 1000000 ? 1000 : (int)(left / 1000 + 1);
 }
 
-static void lose_patience_with_daemon(struct keeper *keeper)
+static void enforce_limit(struct keeper *keeper)
 {
 	if (!has_limit(keeper) || clock_now_us() < keeper->until_us)
 		return;
@@ -463,6 +463,6 @@ _Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int 
 			pass_signals(&keeper);
 			reap_processes(&keeper);
 		}
-		lose_patience_with_daemon(&keeper);
+		enforce_limit(&keeper);
 	}
 }

@@ -76,20 +76,20 @@ void loop_finish(struct loop *loop)
 	close(loop->signals);
 }
 
-static void enter_stage(struct loop *loop, enum loop_stage stage, int64_t patience_us)
+static void enter_stage(struct loop *loop, enum loop_stage stage, int64_t stage_us)
 {
 	assert(stage == loop->stage + 1);
 	loop->stage = stage;
-	loop->patience_us = loop->front->clock_us() + patience_us;
+	loop->stage_ends_us = loop->front->clock_us() + stage_us;
 }
 
-static void begin_leaving(struct loop *loop, int64_t patience_us)
+static void begin_leaving(struct loop *loop, int64_t stage_us)
 {
 	struct frontend *front = loop->front;
 
 	reload_give_up(&loop->reload, "the mount leaves");
 	front->draining = true;
-	enter_stage(loop, LOOP_DRAINS, patience_us);
+	enter_stage(loop, LOOP_DRAINS, stage_us);
 	keeper_leaves();
 	lc_drain(front->lc);
 	holds_drop(front, 0, NULL);
@@ -127,17 +127,17 @@ static void give_up(struct loop *loop)
 	loop->error = error;
 	mount_error_log(loop->options, &loop->servers, error);
 	if (loop->stage > LOOP_SERVES)
-		loop->patience_us = INT64_MIN;
+		loop->stage_ends_us = INT64_MIN;
 	else
 		begin_leaving(loop, 0);
 }
 
-static void lose_patience(struct loop *loop)
+static void end_stage(struct loop *loop)
 {
 	struct frontend *front = loop->front;
 	struct lc_status status;
 
-	if (loop->stage == LOOP_SERVES || front->clock_us() < loop->patience_us)
+	if (loop->stage == LOOP_SERVES || front->clock_us() < loop->stage_ends_us)
 		return;
 	if (loop->stage == LOOP_FORFEITED) {
 		enter_stage(loop, LOOP_OVER, 0);
@@ -511,9 +511,9 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 	       loop->terms < 2 && loop->stage != LOOP_OVER &&
 	       !(loop->stage > LOOP_SERVES && front->parked == 0 && loop->detacher <= 0 &&
 	         !somebody_stays(loop))) {
-		loop_turn(loop, loop->stage > LOOP_SERVES ? loop->patience_us : INT64_MAX);
+		loop_turn(loop, loop->stage > LOOP_SERVES ? loop->stage_ends_us : INT64_MAX);
 		give_up(loop);
-		lose_patience(loop);
+		end_stage(loop);
 		if (front->serving && !told) {
 			told = true;
 			serving(loop);

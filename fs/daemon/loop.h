@@ -14,7 +14,7 @@
 
 enum loop_stage {
 	LOOP_SERVES,    /* takers and holders */
-	LOOP_DRAINS,    /* holders, until the patience is over */
+	LOOP_DRAINS,    /* holders, until they have had time to leave */
 	LOOP_FORFEITED, /* all locks are lost; programs have until the grace is over to close */
 	LOOP_OVER,
 };
@@ -34,8 +34,8 @@ struct loop {
 	int answer;     /*   and its answer */
 	unsigned terms; /* how often the daemon was told to leave */
 	enum loop_stage stage;
-	int64_t patience_us; /* when the next stage comes */
-	int error;           /* the engine is unusable: lc_why() */
+	int64_t stage_ends_us; /* when the next stage comes */
+	int error;             /* the engine is unusable: lc_why() */
 	struct contact contact;
 	bool gone;                /* the kernel has ended the connection */
 	bool unrecorded;          /* a record could not be written: none is any more */

@@ -114,7 +114,7 @@ static void say_ready(void *ctx)
 
 static int begin_session(struct options *options, struct loop *loop)
 {
-	int64_t now = clock_now_us(), until = now + options_patience_us(options);
+	int64_t now = clock_now_us(), until = now + options_start_timeout_us(options);
 	int r = start_find(loop, now + options->retry_us, until);
 
 	if (r < 0) {

@@ -26,7 +26,7 @@
 #define PIECE 16384
 #define LOCKS_ROOM (PIECE + LINE_MAX)
 /* A reader is given what there is after this, although there may soon be more. */
-#define PATIENCE_US 50000
+#define READER_WAIT_US 50000
 
 struct locks_file {
 	struct open_file base;
@@ -167,7 +167,7 @@ static void answer_reader(struct locks_file *file)
 	bool over = walk_over(file->walk) || file->error < 0;
 
 	if (file->len > 0 &&
-	    (over || file->len >= PIECE || file->len >= file->size || waited > PATIENCE_US)) {
+	    (over || file->len >= PIECE || file->len >= file->size || waited > READER_WAIT_US)) {
 		reply_lines(file);
 	} else if (file->error < 0) {
 		refuse_reader(file, file->error);

@@ -300,7 +300,7 @@ static void tend_child(struct crew *crew, int number, int64_t now)
 		return;
 	}
 	since = atomic_load(&crew->table->desks[number].since_us);
-	if (child->state == CHILD_WORKS && since != 0 && now - since > CREW_PATIENCE_US)
+	if (child->state == CHILD_WORKS && since != 0 && now - since > CREW_JOB_US)
 		leave_child(crew, number, now);
 	else if (child->state == CHILD_LEFT && child->beside_us != INT64_MAX)
 		put_behind(child);

@@ -21,7 +21,7 @@
 #define CREW_TEND_US 2000
 /* A job of this length is left to the child that does it. If that only waits, for the processor
  * too, it goes on beside others; once it has used so much more CPU time, it runs behind them. */
-#define CREW_PATIENCE_US 20000
+#define CREW_JOB_US 20000
 #define CREW_LEFT_BESIDE_US 100000
 #define CREW_SHARE_US 50000
 /* A child that was left is killed when it has used so much CPU time in all. */

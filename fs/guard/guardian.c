@@ -180,8 +180,8 @@ static uint64_t number_of(pid_t pid)
 
 static void limit_slot(struct guardian *guardian, int slot, int64_t until_us)
 {
-	if (until_us < INT64_MAX - GUARDIAN_PATIENCE_US)
-		until_us += GUARDIAN_PATIENCE_US;
+	if (until_us < INT64_MAX - GUARDIAN_GRACE_US)
+		until_us += GUARDIAN_GRACE_US;
 	atomic_store(&guardian->page->slots[slot].until_us, until_us);
 }
 

@@ -76,7 +76,7 @@ static inline int64_t guardian_lead_us(enum on_lost on_lost)
 
 /* The daemon itself reports a holder that has held for too long. The guardian waits so long for
  * that. */
-#define GUARDIAN_PATIENCE_US 200000
+#define GUARDIAN_GRACE_US 200000
 
 /* More holders than this are not guarded: the caller must not grant them. */
 #define GUARDIAN_SLOTS 16384

@@ -96,7 +96,7 @@ static void name_heard(void *ctx, enum resolver_answer answer, size_t name, char
 
 static void find_servers(struct check *check)
 {
-	int64_t until_us = clock_now_us() + options_patience_us(check->options);
+	int64_t until_us = clock_now_us() + options_start_timeout_us(check->options);
 	struct resolver resolver;
 	bool finished = false;
 	int r;

@@ -24,7 +24,7 @@ static void log_unreachable(const struct options *options, const struct servers 
 	else
 		log_line(LC_ERROR,
 		         "no ZooKeeper server answered at %s within %" PRId64 " ms%s%s%s%s",
-		         options->servers, options_patience_us(options) / 1000,
+		         options->servers, options_start_timeout_us(options) / 1000,
 		         servers->tried ? ": " : "", servers->tried ? servers->tried : "",
 		         *problems ? "; " : "", problems);
 }

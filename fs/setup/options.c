@@ -537,7 +537,7 @@ bool options_parse(int argc, char **argv, const char *mountpoint, struct options
 	return ok;
 }
 
-int64_t options_patience_us(const struct options *options)
+int64_t options_start_timeout_us(const struct options *options)
 {
 	return options->retry_us > options->connect_timeout_us ? options->retry_us
 	                                                       : options->connect_timeout_us;

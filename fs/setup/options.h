@@ -46,7 +46,7 @@ struct options {
 bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
                    int *ret_status);
 /* How long the start goes on trying to reach a server. */
-int64_t options_patience_us(const struct options *options);
+int64_t options_start_timeout_us(const struct options *options);
 void options_free(struct options *options);
 
 #endif

@@ -158,7 +158,7 @@ void calls_finish(struct lc *lc)
  * time, and another user's may be behind a hundred): they share one time limit, from
  * the moment contact was lost. None fails at once, or a program that tries again would
  * spin. */
-static int64_t call_patience(struct lc *lc)
+static int64_t call_timeout(struct lc *lc)
 {
 	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
 
@@ -172,7 +172,7 @@ static void start(struct lc_call *call)
 	struct lc *lc = call->lc;
 
 	call->begun_us = lc_now(lc);
-	timer_set(&lc->timers, &call->limit, call->begun_us + call_patience(lc));
+	timer_set(&lc->timers, &call->limit, call->begun_us + call_timeout(lc));
 	call_ask(call);
 }
 

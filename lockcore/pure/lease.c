@@ -191,7 +191,7 @@ int64_t lease_heartbeat(const struct lease *lease, bool busy)
 	return busy || idle < w ? w : idle;
 }
 
-int64_t lease_patience(const struct lease *lease)
+int64_t lease_answer_timeout(const struct lease *lease)
 {
 	return lease->timeout_us / 5;
 }

@@ -103,7 +103,7 @@ int64_t lease_spacing(const struct lease *lease);
  * silence is survived; when idle, a sixth of T keeps a free lock one round trip away. */
 int64_t lease_heartbeat(const struct lease *lease, bool busy);
 /* How long a server may owe an answer before the next one is tried. */
-int64_t lease_patience(const struct lease *lease);
+int64_t lease_answer_timeout(const struct lease *lease);
 
 /* Whether these leave a lease worth having: at the steady pace of one step every w, at
  * least T/8 must be left at the worst moment, and the lead. */

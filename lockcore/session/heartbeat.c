@@ -57,13 +57,14 @@ void heartbeat_timer(void *ctx)
 	if (session->link != LINK_CONNECTED)
 		return;
 	if (session->beat.under_way) {
-		/* Patience is over: a server that owes the answer of a small write
+		/* The time for an answer is over: a server that owes the answer of a small write
 		 * for so long hangs. The client alone would wait 2/3 T. */
 		lc_report(lc, LC_WARNING, "server %s does not answer, trying the next",
 		          lc->ensemble->port->server(lc->ensemble));
 		lc->ensemble->port->drop(lc->ensemble);
 		timer_set(&lc->timers, &session->beat.timer,
-		          lc_now(lc) + session_patience(lc, lease_patience(&session->lease)));
+		          lc_now(lc) + session_answer_timeout(
+					       lc, lease_answer_timeout(&session->lease)));
 		return;
 	}
 	/* Other writes may have been steps meanwhile. */
@@ -308,7 +309,8 @@ void heartbeat_send(struct lc *lc)
 	session->beat.under_way = true;
 	session->beat.sent_us = lc_now(lc);
 	timer_set(&lc->timers, &session->beat.timer,
-	          session->beat.sent_us + session_patience(lc, lease_patience(&session->lease)));
+	          session->beat.sent_us +
+	                  session_answer_timeout(lc, lease_answer_timeout(&session->lease)));
 	if (session->node.made)
 		lc_submit(lc, ensemble_set(session->node.path, data, len, ENSEMBLE_ANY_VERSION),
 		          beat_answered, lc);

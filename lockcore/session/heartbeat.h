@@ -9,7 +9,7 @@
 
 /* Sends one, unless one is under way. */
 void heartbeat_send(struct lc *lc);
-/* The timer: the next one is due, or patience with the last one is over. */
+/* The timer: the next one is due, or the answer of the last one is overdue. */
 void heartbeat_timer(void *ctx);
 /* home_begin(): what the connection leads to. Before that is known, nothing is made in a
  * session. */

@@ -109,7 +109,8 @@ static void session_disconnected(void *ctx)
 		heartbeat_retreat(lc, RETREAT_REST);
 	else
 		timer_set(&lc->timers, &session->retry,
-		          lc_now(lc) + session_patience(lc, lc->config.session_timeout_us / 5));
+		          lc_now(lc) +
+		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
 }
 
 static int64_t length_of_session(const struct lc *lc)
@@ -277,7 +278,7 @@ static void retry_session(void *ctx)
 	}
 	lc->ensemble->port->drop(lc->ensemble);
 	timer_set(&lc->timers, &session->retry,
-	          lc_now(lc) + session_patience(lc, lc->config.session_timeout_us / 5));
+	          lc_now(lc) + session_answer_timeout(lc, lc->config.session_timeout_us / 5));
 }
 
 static int prepare_session(struct lc *lc, const struct session_events *events)

@@ -54,7 +54,7 @@ struct session_node {
 
 /* heartbeat.c */
 struct session_beat {
-	struct timer timer; /* the next heartbeat; or patience with the last one */
+	struct timer timer; /* the next heartbeat; or the limit of the last one */
 	bool under_way;     /* one, or the making of its node */
 	int64_t sent_us;
 	/* When the last answered one was done, by the ensemble's wall clock (0: none), which was

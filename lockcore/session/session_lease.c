@@ -73,7 +73,7 @@ void session_limit(void *ctx)
 	session->events->over(lc);
 }
 
-int64_t session_patience(struct lc *lc, int64_t otherwise_us)
+int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us)
 {
 	return lease_doubted(&lc->session->lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
 }
@@ -120,7 +120,7 @@ static bool prove_anew(struct lc *lc)
 	if (!session_lease_is_valid(lc))
 		return false;
 	if (session->link != LINK_CONNECTED)
-		timer_set(&lc->timers, &session->retry, lc_now(lc) + session_patience(lc, 0));
+		timer_set(&lc->timers, &session->retry, lc_now(lc) + session_answer_timeout(lc, 0));
 	return true;
 }
 

@@ -16,7 +16,7 @@ void session_tell_deadline(struct lc *lc);
 /* The timer of the lease's deadline: is it over? */
 void session_limit(void *ctx);
 /* How long to wait for an answer that does not come. */
-int64_t session_patience(struct lc *lc, int64_t otherwise_us);
+int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us);
 /* False: the session is too short for a lease, and is not used. Another ensemble is left all the
  * same: so where a mark is known, that waits for the heartbeat that proves where this one leads. */
 bool session_long_enough(struct lc *lc);

@@ -362,7 +362,7 @@ static void fresh_lasts_until_the_next_step(void **state)
 static void distances(void **state)
 {
 	static const struct {
-		int64_t tick_us, timeout_us, spacing_us, holding_us, idle_us, patience_us;
+		int64_t tick_us, timeout_us, spacing_us, holding_us, idle_us, answer_timeout_us;
 	} rows[] = {
 		{2 * S, 15 * S, 1250 * MS, 1250 * MS, 2500 * MS, 3 * S},
 		{2 * S, 40 * S, 1250 * MS, 1250 * MS, 6666666, 8 * S},
@@ -383,7 +383,7 @@ static void distances(void **state)
 		assert_int_equal(lease_spacing(&lease), rows[i].spacing_us);
 		assert_int_equal(lease_heartbeat(&lease, true), rows[i].holding_us);
 		assert_int_equal(lease_heartbeat(&lease, false), rows[i].idle_us);
-		assert_int_equal(lease_patience(&lease), rows[i].patience_us);
+		assert_int_equal(lease_answer_timeout(&lease), rows[i].answer_timeout_us);
 	}
 }
 

@@ -266,7 +266,7 @@ static bool is_empty(const struct lc *lc)
 	       !lc->quota->users && lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
 
-void lc_destroy(struct lc *lc, bool farewell)
+void lc_destroy(struct lc *lc, bool end_session)
 {
 	struct entry *entry, *next;
 
@@ -275,7 +275,7 @@ void lc_destroy(struct lc *lc, bool farewell)
 	lc->dying = true;
 	calls_finish(lc);
 	/* Answers what is outstanding, and ends every entry. */
-	session_finish(lc, farewell);
+	session_finish(lc, end_session);
 	asking_finish(lc);
 	pokes_cancel(lc);
 	evictions_finish(lc);

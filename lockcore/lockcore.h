@@ -136,9 +136,9 @@ bool lc_knows_clients(const char *name);
 const char *lc_check_root(const char *root);
 /* 0, or -EINVAL (lc_check_root(), host, clients), -ENOMEM, or what opening the session gives. */
 int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct lc **ret_lc);
-/* `farewell`: end the session, which deletes the rest of its entries at once; this may block
+/* `end_session`: end the session, which deletes the rest of its entries at once; this may block
  * for some seconds. Otherwise they go with the session timeout. */
-void lc_destroy(struct lc *lc, bool farewell);
+void lc_destroy(struct lc *lc, bool end_session);
 
 /* For the caller's loop, each once every turn. lc_prepare() fills in the descriptor to poll and
  * returns the longest wait. lc_process() gets the events of poll(2). All requests to the ensemble,

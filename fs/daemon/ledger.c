@@ -140,7 +140,7 @@ static void mount_carry(struct carry *carry, struct ledger *ledger)
 		snprintf(ledger->from, sizeof(ledger->from), "%s", version ? version : "");
 	CARRY_INT(carry, ledger->mount_id);
 	carry_copy(carry, ledger->device, sizeof(ledger->device));
-	greeting_carry(carry, front);
+	init_carry(carry, front);
 	servers_carry(carry, ledger->servers);
 	guardian_carry(carry, &front->guardian);
 }
@@ -224,8 +224,8 @@ int ledger_write(struct ledger *ledger, bool all)
 	struct frontend *front = ledger->front;
 	struct book *book = &front->stored;
 
-	if (!front->pending.greeting)
-		return 0; /* the kernel has not greeted */
+	if (!front->pending.init)
+		return 0; /* no INIT has come */
 	inbox_record(front);
 	lc_record(front->lc);
 	write_parts(ledger, all);
@@ -265,8 +265,7 @@ void ledger_check(struct ledger *ledger)
 	const char *why;
 	unsigned kind;
 
-	if (!ledger->front->pending.greeting || ledger_is_behind(ledger) ||
-	    store_spoilt(book->store) ||
+	if (!ledger->front->pending.init || ledger_is_behind(ledger) || store_spoilt(book->store) ||
 	    (book->count >= CHECKED_OBJECTS && ++turns % CHECKED_OBJECTS != 0))
 		return;
 	if (book_check(book, &kind, &why))

@@ -280,7 +280,7 @@ static void record(struct loop *loop)
 {
 	int r;
 
-	if (!loop->fuse || loop->unrecorded || !loop->front->pending.greeting)
+	if (!loop->fuse || loop->unrecorded || !loop->front->pending.init)
 		return;
 	answers_record(loop->front);
 	r = ledger_write(&loop->ledger, false);

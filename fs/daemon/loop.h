@@ -50,7 +50,7 @@ void loop_finish(struct loop *loop);
 /* One turn; `until_us` bounds the wait, INT64_MAX for none. */
 void loop_turn(struct loop *loop, int64_t until_us);
 /* Runs until nothing is left to serve, or nothing can be served any more: loop->error. `serving` is
- * called once, with the loop, when the kernel has greeted. False: it never has. */
+ * called once, with the loop, when INIT has come from the kernel. False: it never has. */
 bool loop_serve(struct loop *loop, void (*serving)(void *ctx));
 /* After that: a child answers a question that may block. 0 to 255; or -1, if it did not answer in
  * time, or the daemon was told to leave at once. */

@@ -180,7 +180,7 @@ bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
 	}
-	pending_greet(front, mount->fuse);
+	pending_serve_init(front, mount->fuse);
 	if (crashed)
 		answers_emit_again(front);
 	pending_replay(front, mount->fuse, crashed, inbox_keep_in_doubt);

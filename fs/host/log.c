@@ -186,7 +186,7 @@ static bool admit_line(enum lc_level level)
 }
 
 /* Names are users' text: one line stays one line, and no terminal gets control characters. */
-static void make_harmless(char *text)
+static void neutralise(char *text)
 {
 	size_t len = strlen(text), n = 0;
 
@@ -206,7 +206,7 @@ static void put_formatted(enum lc_level level, const char *format, va_list args)
 
 	if ((size_t)len < sizeof(text))
 		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
-	make_harmless(text);
+	neutralise(text);
 	if (!put(level, text))
 		drop_line(window_of(level));
 }

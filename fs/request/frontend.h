@@ -45,7 +45,7 @@ struct frontend {
 	gid_t gid;
 	struct lc_attributes without; /* of locks that have none, made by other clients */
 	bool read_only;               /* nothing is to be taken */
-	bool serving;                 /* the kernel has greeted */
+	bool serving;                 /* INIT has come from the kernel */
 	bool draining;
 	int64_t kernel_limit_s;        /* kernel_limit.h */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */

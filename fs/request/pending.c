@@ -79,8 +79,8 @@ static void see_answer(struct frontend *front, uint64_t unique)
 /* libfuse 3.14.0 does not ask the kernel for parallel lookups, though it says that it does. Then
  * the names of a directory are looked up one after the other, and a process that looks up thousands
  * makes all others wait. */
-static void mend_greeting(const struct fuse_in_header *request, const struct iovec *answer,
-                          int count)
+static void fix_init_answer(const struct fuse_in_header *request, const struct iovec *answer,
+                            int count)
 {
 	const struct fuse_init_in *in;
 	struct fuse_init_out *out;
@@ -103,7 +103,7 @@ static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 
 	(void)fd;
 	see_answer(front, answer->unique);
-	mend_greeting(front->pending.now, iov, count);
+	fix_init_answer(front->pending.now, iov, count);
 	if (!front->pending.replays) /* the kernel had this answer long ago */
 		answers_add(front, opens, iov, count);
 	return answer->len;
@@ -131,8 +131,8 @@ void pending_finish(struct frontend *front)
 	while ((unique = table_next(&front->pending.waiting, NULL)))
 		pending_drop(front, request_of(unique));
 	table_finish(&front->pending.waiting);
-	free(front->pending.greeting);
-	front->pending.greeting = NULL;
+	free(front->pending.init);
+	front->pending.init = NULL;
 }
 
 /* ---- serving ---- */
@@ -211,8 +211,8 @@ void pending_serve(struct frontend *front, struct fuse_session *fuse, const stru
 	struct pending *pending = &front->pending;
 	const struct fuse_in_header *request = buffer->mem;
 
-	if (request->opcode == FUSE_INIT && !pending->greeting)
-		pending->greeting = copy_request(buffer->mem, buffer->size);
+	if (request->opcode == FUSE_INIT && !pending->init)
+		pending->init = copy_request(buffer->mem, buffer->size);
 	if (request->unique == pending->deferred) {
 		forget_request(front, pending->deferred);
 		pending->deferred = 0;
@@ -322,15 +322,15 @@ void request_stored_carry(struct carry *carry, struct frontend *front, struct st
 	pending_record(front, request);
 }
 
-/* The kernel greets only once. */
-void greeting_carry(struct carry *carry, struct frontend *front)
+/* INIT comes only once. */
+void init_carry(struct carry *carry, struct frontend *front)
 {
 	struct pending *pending = &front->pending;
 
-	if (pending->out_of_memory || (!carry->loads && !pending->greeting))
+	if (pending->out_of_memory || (!carry->loads && !pending->init))
 		carry_fail(carry, "there was no memory for a request");
 	else
-		pending->greeting = request_bytes_carry(carry, pending->greeting);
+		pending->init = request_bytes_carry(carry, pending->init);
 	CARRY_LASTING_FD(carry, front->answers.fd);
 }
 
@@ -349,12 +349,12 @@ void *pending_owner(const struct frontend *front)
 	return front->pending.owner;
 }
 
-void pending_greet(struct frontend *front, struct fuse_session *fuse)
+void pending_serve_init(struct frontend *front, struct fuse_session *fuse)
 {
-	struct request *greeting = front->pending.greeting;
+	struct request *init = front->pending.init;
 
 	front->pending.replays = true;
-	(void)pending_serve_copy(front, fuse, greeting);
+	(void)pending_serve_copy(front, fuse, init);
 	front->pending.replays = false;
 }
 

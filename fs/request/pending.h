@@ -38,15 +38,15 @@ struct request {
 };
 
 struct pending {
-	struct table waiting;     /* requests, by their numbers */
-	struct request *greeting; /* INIT, the first request: what this kernel can do */
-	const void *now;          /* the request that is being served, */
-	bool answered;            /*   whether it was answered, */
-	bool begun;               /*   and has asked the ensemble for a change; */
-	void *owner;              /*   if it is served again: the object that waits for it */
-	uint64_t deferred;        /* the request that is served later; 0: none */
-	bool replays;             /* the greeting is served again: its answer is left out */
-	bool out_of_memory;       /* there was no memory for a request */
+	struct table waiting; /* requests, by their numbers */
+	struct request *init; /* the first request: what this kernel can do */
+	const void *now;      /* the request that is being served, */
+	bool answered;        /*   whether it was answered, */
+	bool begun;           /*   and has asked the ensemble for a change; */
+	void *owner;          /*   if it is served again: the object that waits for it */
+	uint64_t deferred;    /* the request that is served later; 0: none */
+	bool replays;         /* INIT is served again: its answer is left out */
+	bool out_of_memory;   /* there was no memory for a request */
 };
 
 /* From now on answers pass through here. 0, or -errno. */
@@ -74,9 +74,9 @@ uint64_t pending_poller(const struct frontend *front);
 /* This poller is to poll again. 0: there is none. */
 void pending_wake_poller(struct frontend *front, uint64_t poller);
 
-/* Records of a request that waits, and of the greeting. */
+/* Records of a request that waits, and of INIT. */
 void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
-void greeting_carry(struct carry *carry, struct frontend *front);
+void init_carry(struct carry *carry, struct frontend *front);
 /* This object waits for the request of that number. False: there is no such request, or another
  * object waits for it. */
 bool pending_give(struct frontend *front, uint64_t unique, void *owner);
@@ -85,9 +85,9 @@ void *pending_owner(const struct frontend *front);
 /* True: somebody else serves that request later. `known`: its copy, with a record; or NULL. */
 typedef bool pending_stays_fn(struct frontend *front, const struct fuse_buf *buffer,
                               struct request *known);
-/* Serves the greeting again; and all requests that wait. After a crash a request that had begun to
+/* Serves INIT again; and all requests that wait. After a crash a request that had begun to
  * change something is answered EIO: nothing tells whether it was done. */
-void pending_greet(struct frontend *front, struct fuse_session *fuse);
+void pending_serve_init(struct frontend *front, struct fuse_session *fuse);
 void pending_replay(struct frontend *front, struct fuse_session *fuse, bool crashed,
                     pending_stays_fn *stays);
 /* Serves the requests that were read since the store's last commit. */

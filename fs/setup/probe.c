@@ -206,8 +206,8 @@ static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
 		.timeout_ms = htobe32(timeout_ms),
 		.password_len = htobe32(sizeof(request.password)),
 	};
-	struct close_request farewell = {
-		.len = htobe32(sizeof(farewell) - sizeof(farewell.len)),
+	struct close_request closing = {
+		.len = htobe32(sizeof(closing) - sizeof(closing.len)),
 		.xid = htobe32(1),
 		.type = htobe32((uint32_t)CLOSE_SESSION),
 	};
@@ -226,7 +226,7 @@ static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
 	if (n > 0 && granted_ms == 0)
 		probe->met = PROBE_STRANGE;
 	/* It closes the connection when the session has ended. */
-	if (granted_ms > 0 && send(fd, &farewell, sizeof(farewell), MSG_NOSIGNAL) > 0)
+	if (granted_ms > 0 && send(fd, &closing, sizeof(closing), MSG_NOSIGNAL) > 0)
 		while (read_whole(fd, rest, sizeof(rest)) > 0)
 			;
 	if (fd >= 0)

@@ -199,9 +199,9 @@ struct ensemble_port {
 	            const struct ensemble_session *session, const struct ensemble_events *events,
 	            void *ctx);
 	/* End it; what is outstanding is answered GONE before this returns.
-	 * `farewell`: tell the server, so that the ephemeral nodes go at once
+	 * `end_session`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */
-	void (*close)(struct ensemble *ensemble, bool farewell);
+	void (*close)(struct ensemble *ensemble, bool end_session);
 	/* Without a connection: let the session be, for a while. open() goes on in it, with
 	 * a client that has seen nothing. */
 	void (*rest)(struct ensemble *ensemble);

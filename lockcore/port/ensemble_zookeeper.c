@@ -145,7 +145,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	return 0;
 }
 
-static void zookeeper_end(struct ensemble *ensemble, bool farewell)
+static void zookeeper_end(struct ensemble *ensemble, bool end_session)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 	bool was_in_process = zk->in_process;
@@ -156,8 +156,8 @@ static void zookeeper_end(struct ensemble *ensemble, bool farewell)
 	zk->in_process = true;
 	answer_run_later(zk);
 	zk->closing = true;
-	/* Without a farewell the server must not see one either: cut the line first. */
-	if (!farewell && zk->fd >= 0)
+	/* The server must not see the end of the session then: cut the line first. */
+	if (!end_session && zk->fd >= 0)
 		shutdown(zk->fd, SHUT_RDWR);
 	answer_give_all(zk, ENSEMBLE_GONE);
 	zookeeper_close(zk->handle);
@@ -301,10 +301,10 @@ static void tell_turned_away(struct zookeeper *zk)
 /* One reply is read at a time. False: there was none, or it failed. */
 static bool process_one(struct zookeeper *zk, int events)
 {
-	bool greeted = zoo_state(zk->handle) == ZOO_ASSOCIATING_STATE;
+	bool associating = zoo_state(zk->handle) == ZOO_ASSOCIATING_STATE;
 	int rc = zookeeper_process(zk->handle, events);
 
-	if (greeted && rc == ZCONNECTIONLOSS)
+	if (associating && rc == ZCONNECTIONLOSS)
 		tell_turned_away(zk);
 	if (rc != ZOK && rc != ZNOTHING)
 		zk->fd = -1;

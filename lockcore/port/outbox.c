@@ -300,13 +300,13 @@ static int open_below(struct ensemble *ensemble, int64_t timeout_us,
 	return r;
 }
 
-static void close_below(struct ensemble *ensemble, bool farewell)
+static void close_below(struct ensemble *ensemble, bool end_session)
 {
 	struct outbox *outbox = as_outbox(ensemble);
 
 	outbox->connected = false;
 	outbox->fate = ENSEMBLE_GONE;
-	outbox->below->port->close(outbox->below, farewell);
+	outbox->below->port->close(outbox->below, end_session);
 	answer_all(outbox);
 }
 

@@ -239,7 +239,7 @@ static void rest(struct lc *lc)
 	timer_set(&lc->timers, &session->retry, lc_now(lc) + pause_us);
 }
 
-/* Without a farewell: that may block, and the session ends by itself. */
+/* The server is not told: that may block, and the session ends by itself. */
 static void leave_ensemble(struct lc *lc)
 {
 	lc->ensemble->port->close(lc->ensemble, false);
@@ -372,13 +372,13 @@ void session_reopen(struct lc *lc)
 	open_session(lc);
 }
 
-void session_finish(struct lc *lc, bool farewell)
+void session_finish(struct lc *lc, bool end_session)
 {
 	struct session *session = lc->session;
 
 	session_step(session, LC_UNUSABLE);
 	if (session->link != LINK_CLOSED)
-		lc->ensemble->port->close(lc->ensemble, farewell);
+		lc->ensemble->port->close(lc->ensemble, end_session);
 	session->link = LINK_CLOSED;
 	timer_clear(&lc->timers, &session->beat.timer);
 	timer_clear(&lc->timers, &session->limit);

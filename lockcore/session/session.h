@@ -95,7 +95,7 @@ void session_reopen(struct lc *lc);
 /* Its part of the record. */
 void session_carry(struct carry *carry, struct lc *lc);
 /* Closes it; ended() comes from inside. */
-void session_finish(struct lc *lc, bool farewell);
+void session_finish(struct lc *lc, bool end_session);
 void session_free(struct lc *lc);
 
 bool session_is_ready(const struct lc *lc);

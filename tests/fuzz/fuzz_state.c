@@ -215,10 +215,10 @@ static void answer_all(enum ensemble_result result)
 		answer_first(result);
 }
 
-static void port_close(struct ensemble *ensemble, bool farewell)
+static void port_close(struct ensemble *ensemble, bool end_session)
 {
 	(void)ensemble;
-	(void)farewell;
+	(void)end_session;
 	answer_all(ENSEMBLE_GONE);
 }
 

@@ -36,9 +36,9 @@ static int port_open(struct ensemble *ensemble, int64_t timeout_us,
 	return 0;
 }
 
-static void port_close(struct ensemble *ensemble, bool farewell)
+static void port_close(struct ensemble *ensemble, bool end_session)
 {
-	assert_true(farewell);
+	assert_true(end_session);
 	((struct asked *)ensemble)->closed++;
 }
 

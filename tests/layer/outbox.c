@@ -45,10 +45,10 @@ static int below_open(struct ensemble *ensemble, int64_t timeout_us,
 	return 0;
 }
 
-static void below_close(struct ensemble *ensemble, bool farewell)
+static void below_close(struct ensemble *ensemble, bool end_session)
 {
 	(void)ensemble;
-	note(seen, farewell ? "farewell" : "close");
+	note(seen, end_session ? "farewell" : "close");
 }
 
 static void below_rest(struct ensemble *ensemble)

@@ -78,11 +78,11 @@ static void answer_all(struct rig *rig, enum ensemble_result result)
 	}
 }
 
-static void port_close(struct ensemble *ensemble, bool farewell)
+static void port_close(struct ensemble *ensemble, bool end_session)
 {
 	struct rig *rig = rig_below(ensemble);
 
-	record_sent(rig, farewell ? "close, farewell" : "close");
+	record_sent(rig, end_session ? "close, farewell" : "close");
 	answer_all(rig, ENSEMBLE_GONE);
 }
 

@@ -36,7 +36,7 @@ struct guardian {
 	int open_count;
 	struct per_user *owners;
 	uid_t uids[GUARDIAN_SLOTS];
-	bool claimed[GUARDIAN_SLOTS]; /* of one that was read: somebody has it */
+	bool has_owner[GUARDIAN_SLOTS]; /* of one that was read: somebody has it */
 };
 
 static void wake(struct guardian *guardian)
@@ -373,16 +373,16 @@ int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot
 	CARRY_RANGE(carry, slot, -1, GUARDIAN_SLOTS - 1);
 	if (!carry->loads || carry->checks || slot < 0)
 		return slot;
-	if (!guardian || guardian->claimed[slot] || state_of(guardian, slot) == SLOT_FREE)
+	if (!guardian || guardian->has_owner[slot] || state_of(guardian, slot) == SLOT_FREE)
 		carry->refuse("the state has a holder that the guardian does not know");
-	guardian->claimed[slot] = true;
+	guardian->has_owner[slot] = true;
 	return slot;
 }
 
 void guardian_carried(struct guardian *guardian)
 {
 	for (int i = 0; guardian && i < GUARDIAN_SLOTS; i++)
-		if (!guardian->claimed[i] && state_of(guardian, i) != SLOT_FREE)
+		if (!guardian->has_owner[i] && state_of(guardian, i) != SLOT_FREE)
 			guardian_release(guardian, i);
 	guardian_free_released(guardian);
 }

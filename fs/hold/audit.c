@@ -115,7 +115,7 @@ static void log_refusal(const struct audit_log *log, const char *lock, const str
 	         word.text, who.text, SECONDS(waited_us), why ? why : refusal_text(error),
 	         by ? " by " : "", by ? by : "", strerrorname_np(-error));
 	if (log->log_takes)
-		log_record("%s", line);
+		log_wanted("%s", line);
 	else
 		log_line(is_everyday(error) ? LC_INFO : LC_NOTICE, "%s", line);
 }
@@ -147,7 +147,7 @@ void audit_granted(struct audit *audit, const struct lc_taker *taker)
 	audit->end = HISTORY_CLOSED;
 	if (!log->log_takes)
 		return;
-	log_record("%s: granted to %s after " SECONDS_FORMAT ", token %s",
+	log_wanted("%s: granted to %s after " SECONDS_FORMAT ", token %s",
 	           make_word(&word, audit->lock), name_taker(&who, &audit->caller, audit->uid),
 	           SECONDS(audit->granted_us - audit->asked_us),
 	           token_text(token, lc_token(taker)));
@@ -192,11 +192,11 @@ static void log_end(const struct audit *audit, const struct history_hold *hold)
 	name_taker(&who, &audit->caller, audit->uid);
 	if (log->log_takes && (hold->end == HISTORY_CLOSED || hold->end == HISTORY_EXITED ||
 	                       hold->end == HISTORY_STOPPED))
-		log_record("%s: released by %s after " SECONDS_FORMAT ", token %s: %s", word.text,
+		log_wanted("%s: released by %s after " SECONDS_FORMAT ", token %s: %s", word.text,
 		           who.text, SECONDS(hold->held_ms * 1000), token,
 		           history_end_name(hold->end));
 	if (log->audit)
-		log_record("audit: %s %s %s waited " SECONDS_FORMAT " held " SECONDS_FORMAT
+		log_wanted("audit: %s %s %s waited " SECONDS_FORMAT " held " SECONDS_FORMAT
 		           " token %s %s%s%s; reason: %s",
 		           word.text, hold->mode == LC_SHARED ? "shared" : "exclusive", who.text,
 		           SECONDS(hold->waited_ms * 1000), SECONDS(hold->held_ms * 1000), token,

@@ -223,7 +223,7 @@ void log_line(enum lc_level level, const char *format, ...)
 	errno = saved;
 }
 
-void log_record(const char *format, ...)
+void log_wanted(const char *format, ...)
 {
 	int saved = errno;
 	va_list args;

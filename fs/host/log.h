@@ -25,7 +25,7 @@ void log_line(enum lc_level level, const char *format, ...) __attribute__((forma
  * cost time to make. */
 bool log_has_room(enum lc_level level);
 /* A line that the administrator has asked for: no limit holds it back. */
-void log_record(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_wanted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
 /* The mount point, which each line names. It stays the caller's. */
 void log_about(const char *mountpoint);

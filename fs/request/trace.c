@@ -144,7 +144,7 @@ static void trace_interrupt(struct trace *trace, const struct fuse_in_header *he
 	if (header->len >= sizeof(*header) + sizeof(*in))
 		HASH_FIND(hh, trace->pending, &in->unique, sizeof(in->unique), traced);
 	if (traced)
-		log_record("interrupt of %s", traced->text);
+		log_wanted("interrupt of %s", traced->text);
 }
 
 void trace_request(struct frontend *front, const void *request, size_t len)
@@ -181,7 +181,7 @@ void trace_answer(struct trace *trace, uint64_t unique, int error)
 	if (!traced)
 		return;
 	took_us = trace->clock_us() - traced->since_us;
-	log_record("%s: %s after %" PRId64 ".%03d ms", traced->text,
+	log_wanted("%s: %s after %" PRId64 ".%03d ms", traced->text,
 	           answer ? answer : "an unknown error", took_us / 1000, (int)(took_us % 1000));
 	HASH_DEL(trace->pending, traced);
 	free(traced);

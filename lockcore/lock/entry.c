@@ -255,7 +255,7 @@ void entry_unsent(struct entry *entry)
 
 /* A node with all of the name that the create was sent with. It may be the entry; and it may
  * be a copy, which another client has made. The session that the node belongs to tells. */
-struct entry_claim {
+struct entry_candidate {
 	struct entry *entry;
 	char *znode;
 };
@@ -266,60 +266,60 @@ static bool tells_whose(enum ensemble_result result)
 	return result == ENSEMBLE_OK || result == ENSEMBLE_NONODE || result == ENSEMBLE_NOAUTH;
 }
 
-static void claim_answered(void *ctx, const struct ensemble_answer *answer)
+static void candidate_answered(void *ctx, const struct ensemble_answer *answer)
 {
-	struct entry_claim *claim = ctx;
-	struct entry *entry = claim->entry;
+	struct entry_candidate *candidate = ctx;
+	struct entry *entry = candidate->entry;
 
 	entry->pending--;
-	entry->claims--;
-	entry->claim_lost |= !tells_whose(answer->result);
+	entry->candidates--;
+	entry->candidate_lost |= !tells_whose(answer->result);
 	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
 	    answer->stat->ephemeral_owner == entry->lock->lc->session->id) {
-		set_present(entry, claim->znode, answer->stat, false);
+		set_present(entry, candidate->znode, answer->stat, false);
 		entry_read(entry, answer);
 	}
-	free(claim->znode);
-	free(claim);
-	if (answer->result == ENSEMBLE_GONE || entry->claims > 0)
+	free(candidate->znode);
+	free(candidate);
+	if (answer->result == ENSEMBLE_GONE || entry->candidates > 0)
 		return;
 	/* A listing judges the entry that was found, and what is not known is looked for again. */
-	if (entry->claim_lost && answer->result != ENSEMBLE_UNKNOWN)
+	if (entry->candidate_lost && answer->result != ENSEMBLE_UNKNOWN)
 		lock_list_later(entry->lock);
 	else
 		lock_want_list(entry->lock);
-	if (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)
+	if (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)
 		entry_not_found(entry);
 	entry_events(entry)->changed(entry);
 }
 
-static struct entry_claim *make_claim(struct entry *entry, const char *znode)
+static struct entry_candidate *make_candidate(struct entry *entry, const char *znode)
 {
-	struct entry_claim *claim = malloc(sizeof(*claim));
+	struct entry_candidate *candidate = malloc(sizeof(*candidate));
 
-	if (claim)
-		*claim = (struct entry_claim){.entry = entry, .znode = strdup(znode)};
-	if (claim && claim->znode)
-		return claim;
-	free(claim);
+	if (candidate)
+		*candidate = (struct entry_candidate){.entry = entry, .znode = strdup(znode)};
+	if (candidate && candidate->znode)
+		return candidate;
+	free(candidate);
 	return NULL;
 }
 
-static void send_claim(struct entry *entry, const char *znode)
+static void ask_candidate(struct entry *entry, const char *znode)
 {
-	struct entry_claim *claim = make_claim(entry, znode);
+	struct entry_candidate *candidate = make_candidate(entry, znode);
 	char *path = path_join(entry->lock->path, znode);
 
-	if (claim && path) {
+	if (candidate && path) {
 		entry->pending++;
-		entry->claims++;
-		lc_submit(entry->lock->lc, ensemble_get(path), claim_answered, claim);
+		entry->candidates++;
+		lc_submit(entry->lock->lc, ensemble_get(path), candidate_answered, candidate);
 	} else {
-		entry->claim_lost = true;
+		entry->candidate_lost = true;
 		lock_list_later(entry->lock);
-		if (claim)
-			free(claim->znode);
-		free(claim);
+		if (candidate)
+			free(candidate->znode);
+		free(candidate);
 	}
 	free(path);
 }
@@ -334,12 +334,12 @@ void entry_found(struct entry *entry, const char *znode, uint64_t number)
 {
 	assert(entry_may_be(entry, znode));
 	entry->lists.last = number;
-	if (entry->claims > 0 && entry->lists.claimed != number)
+	if (entry->candidates > 0 && entry->lists.asked != number)
 		return; /* those of an earlier listing are being asked */
-	if (entry->claims == 0)
-		entry->claim_lost = false;
-	entry->lists.claimed = number;
-	send_claim(entry, znode);
+	if (entry->candidates == 0)
+		entry->candidate_lost = false;
+	entry->lists.asked = number;
+	ask_candidate(entry, znode);
 }
 
 void entry_not_found(struct entry *entry)

@@ -84,7 +84,7 @@ struct entry_lists {
 		uint64_t probed_at;  /* ABSENT, of a taker that probes: when it began */
 		uint64_t created_at; /* when its create was sent: every later listing of this
 		                      * connection shows it */
-		uint64_t claimed;    /* UNKNOWN, with claims: since which listing */
+		uint64_t asked;      /* UNKNOWN, with candidates: since which listing */
 	};
 	uint64_t last; /* that showed it */
 };
@@ -94,12 +94,12 @@ struct entry_data {
 	pid_t pid;
 	uid_t uid;
 	char command[LC_COMMAND_MAX + 1];
-	char *reason;           /* or NULL */
-	int64_t held_since_ms;  /* -1: its taker does not hold */
-	struct data_turn *turn; /* at the gate of writers; NULL: it is not there */
-	bool told_since : 1;    /* the ensemble knows since when it is held, or will */
-	bool dirty : 1;         /* it is to be written; */
-	bool pending : 1;       /*   it is being written */
+	char *reason;            /* or NULL */
+	int64_t held_since_ms;   /* -1: its taker does not hold */
+	struct data_write *turn; /* at the gate of writers; NULL: it is not there */
+	bool told_since : 1;     /* the ensemble knows since when it is held, or will */
+	bool dirty : 1;          /* it is to be written; */
+	bool pending : 1;        /*   it is being written */
 };
 
 struct entry {
@@ -108,20 +108,20 @@ struct entry {
 	struct stored stored;
 	enum entry_state state : 3;
 	enum lc_mode mode : 2;
-	bool wanted : 1;      /* it shall exist */
-	bool gone : 1;        /* PRESENT, but said to be gone: see entry_events */
-	bool alone : 1;       /* batch.c: its create or delete failed in a transaction */
-	bool claim_lost : 1;  /* UNKNOWN: a node that may be it could not be asked */
-	bool look_failed : 1; /* it may have a mark that could not be read */
-	bool repeated : 1;    /* it may become spare, unless somebody comes: grant/reuse.c */
-	unsigned pending;     /* answers outstanding that name this entry */
+	bool wanted : 1;         /* it shall exist */
+	bool gone : 1;           /* PRESENT, but said to be gone: see entry_events */
+	bool alone : 1;          /* batch.c: its create or delete failed in a transaction */
+	bool candidate_lost : 1; /* UNKNOWN: a node that may be it could not be asked */
+	bool look_failed : 1;    /* it may have a mark that could not be read */
+	bool repeated : 1;       /* it may become spare, unless somebody comes: grant/reuse.c */
+	unsigned pending;        /* answers outstanding that name this entry */
 
 	/* The node. */
 	char name[NAME_MAX_WHOLE]; /* CREATING, UNKNOWN: without its digits; ABSENT: empty */
 	int64_t number;
-	int64_t czxid;   /* 0: not known, it was made in a transaction */
-	int32_t version; /* of its data */
-	unsigned claims; /* UNKNOWN: nodes that may be it, and are being asked */
+	int64_t czxid;       /* 0: not known, it was made in a transaction */
+	int32_t version;     /* of its data */
+	unsigned candidates; /* UNKNOWN: nodes that may be it, and are being asked */
 	struct watch watch;
 	int64_t sent_us; /* batch.c: its last create or delete */
 	struct entry_place place;

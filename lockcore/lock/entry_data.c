@@ -172,7 +172,7 @@ void entry_watch(struct entry *entry)
 /* ---- since when it is held, and why ---- */
 
 /* Of an entry whose data is written, or waits for that. */
-struct data_turn {
+struct data_write {
 	struct gate_item item;
 	struct entry *entry;
 	int64_t sent_us; /* the write */
@@ -241,7 +241,7 @@ static bool may_be_written(const struct entry *entry)
 static bool wait_to_write(struct entry *entry)
 {
 	struct gate *gate = &entry->lock->lc->entries->writers;
-	struct data_turn *turn = calloc(1, sizeof(*turn));
+	struct data_write *turn = calloc(1, sizeof(*turn));
 
 	if (!turn || !gate_join(gate, entry->data.uid, &turn->item)) {
 		free(turn);
@@ -285,7 +285,7 @@ static void write_next(struct entries *entries)
 	struct gate_item *turn;
 
 	while ((turn = gate_next(&entries->writers, &limits)))
-		write_in_turn(((struct data_turn *)turn)->entry);
+		write_in_turn(((struct data_write *)turn)->entry);
 }
 
 void entry_write(struct entry *entry)

@@ -765,8 +765,8 @@ mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
 # ---- 17: whose entry ----
 
 mutant(17, 'adopted_without_asking', 'entry.c',
-       '\tentry->lists.claimed = number;\n\tsend_claim(entry, znode);',
-       '\tentry->lists.claimed = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tentry_events(entry)->changed(entry);',
+       '\tentry->lists.asked = number;\n\task_candidate(entry, znode);',
+       '\tentry->lists.asked = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tentry_events(entry)->changed(entry);',
        sim('cuts'))
 # Other clients make entries with the engine's UUIDs.
 mutant(31, 'own_by_the_uuid', 'entry.c',
@@ -796,11 +796,11 @@ mutant(31, 'the_first_copy_is_claimed', 'entry.c',
        ('entry.c', '\tassert(!stat || stat->ephemeral_owner == entry->lock->lc->session->id);\n', ''),
        ('entry.c', 'return stat->ephemeral_owner == entry->lock->lc->session->id &&', 'return'))
 mutant(31, 'one_copy_decides', 'entry.c',
-       'if (answer->result == ENSEMBLE_GONE || entry->claims > 0)',
+       'if (answer->result == ENSEMBLE_GONE || entry->candidates > 0)',
        'if (answer->result == ENSEMBLE_GONE)',
        OWN)
 mutant(31, 'copies_are_claimed_for_ever', 'entry.c',
-       '\tif (entry->state == ENTRY_UNKNOWN && !entry->claim_lost)\n\t\tentry_not_found(entry);\n',
+       '\tif (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)\n\t\tentry_not_found(entry);\n',
        '',
        OWN)
 mutant(31, 'tries_refused_before_the_outcome', 'judge.c',
@@ -882,8 +882,8 @@ mutant(39, 'end_before_it_holds', 'hold.c',
 # ---- 18: unknown outcomes ----
 
 mutant(18, 'refused_means_not_ours', 'entry.c',
-       'entry->claim_lost |= !tells_whose(answer->result);',
-       'entry->claim_lost |= answer->result == ENSEMBLE_UNKNOWN;',
+       'entry->candidate_lost |= !tells_whose(answer->result);',
+       'entry->candidate_lost |= answer->result == ENSEMBLE_UNKNOWN;',
        unit('tests/layer/entry.c'))
 mutant(18, 'create_again_before_the_list', 'entry.c',
        '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->batch.unresolved = true;\n',
@@ -1018,7 +1018,7 @@ mutant(21, 'later_pokes_put_grants_off', 'entry.c',
        '\tif (false)\n',
        unit('tests/layer/poke.c'))
 mutant(21, 'grants_wait_for_the_pokes_node', 'poke.c',
-       '\t\t\tlook_instead(lc);\n',
+       '\t\t\tread_all_marks(lc);\n',
        '\t\t\t;\n',
        unit('tests/layer/poke.c'))
 mutant(21, 'failed_reads_forgotten', 'entry.c',

@@ -106,12 +106,11 @@ static void part_from(struct advisory *file, pid_t thread)
 	}
 }
 
-/* A thread that still waits by that owner may do so through the descriptor that is closed:
- * given the lock it would be told EBADF by the kernel, which since the mending of
- * CVE-2024-41012 does not unlock it (locks_remove_posix() finds none of the kernel's own, and
- * leaves closing to this request), and if another process has the file open no RELEASE comes
- * either: nobody would have it, for ever. If it waits through another descriptor, it waits for
- * what a close takes from it anyway. */
+/* Threads that still wait by this owner are answered EBADF. Were one that waits through the closed
+ * descriptor granted the lock, the kernel would answer it EBADF all the same and not unlock (since
+ * the fix of CVE-2024-41012). If another process has the file open, no RELEASE comes either: nobody
+ * would have the lock, for ever. What a thread waits for through another descriptor is taken from
+ * it by a close anyway. */
 static void advisory_flush(struct open_file *base, fuse_req_t req, uint64_t owner)
 {
 	struct advisory *file = advisory_of(base);

@@ -152,7 +152,7 @@ void reader_cancel(struct reader *reader)
 	part(reader);
 }
 
-bool reader_starves(const struct reader *reader)
+bool reader_was_kept_waiting(const struct reader *reader)
 {
 	switch (reader->state) {
 	case READER_IDLE:
@@ -352,7 +352,7 @@ static void subject_answered(void *ctx, const struct ensemble_answer *answer)
 	struct lc *lc = subject->lc;
 
 	subject->outstanding--;
-	lc->reads->stalled = false;
+	lc->reads->silent = false;
 	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
 		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LIST_REST_US;
 	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)

@@ -17,7 +17,7 @@ struct reads {
 	int64_t rest_until_us;    /* no list before that, */
 	int64_t tell_from_us;     /*   and nobody told */
 	struct timer rest;
-	bool stalled; /* a question was not answered in time, nor any since */
+	bool silent; /* the ensemble: a question was not answered in time, nor any since */
 };
 
 struct reader;
@@ -57,8 +57,8 @@ int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kin
                const char *path);
 /* No answer() any more. Nothing, if it asks nothing. */
 void reader_cancel(struct reader *reader);
-/* It is for others of its user that it has no answer, not for the ensemble. */
-bool reader_starves(const struct reader *reader);
+/* The time went by in the line of its user's readers, not at the ensemble. */
+bool reader_was_kept_waiting(const struct reader *reader);
 
 void asking_begin(struct lc *lc);
 void asking_send(struct lc *lc);    /* all that may be asked now */

@@ -75,9 +75,10 @@ void lc_cancel(struct lc_call *call)
 	call_free_if_done(call);
 }
 
-static bool starves(const struct lc_call *call)
+static bool kept_waiting(const struct lc_call *call)
 {
-	return call->starves ? call->starves(call) : reader_starves(&call->reader);
+	return call->kept_waiting ? call->kept_waiting(call)
+	                          : reader_was_kept_waiting(&call->reader);
 }
 
 /* An answer. A call with many requests may have sent the last one right now. */
@@ -86,36 +87,56 @@ static bool is_owed(const struct lc_call *call)
 	return call->pending > 0 && lc_now(call->lc) - call->sent_us >= LC_CALL_TIMEOUT_US / 2;
 }
 
+enum end_of_call {
+	END_FAILED, /* it has an error already */
+	END_LATER,  /* the ensemble was away when this was asked, and answers again */
+	END_TOLD,   /* it has its answer; its caller gets it in a moment */
+	END_BUSY, /* the ensemble answers, but too many of the same user ask or change something */
+	END_NO_TURN, /* as many wait to change something, and the ensemble does not answer */
+	END_AWAY,
+};
+
+static enum end_of_call end_of_call(const struct lc_call *call)
+{
+	struct lc *lc = call->lc;
+	bool answers = session_is_ready(lc) && !lc->reads->silent;
+
+	if (call->turn.state == GATE_WAITS)
+		return session_is_ready(lc) ? END_BUSY : END_NO_TURN;
+	if (answers && lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US)
+		return END_LATER;
+	if (call->reader.state == READER_DUE)
+		return END_TOLD;
+	return answers && call->reads && kept_waiting(call) ? END_BUSY : END_AWAY;
+}
+
 static void call_timed_out(void *ctx)
 {
 	struct lc_call *call = ctx;
-
 	struct lc *lc = call->lc;
 	int error = call->error;
 
-	/* The ensemble answers, but too many of the same user change something. */
-	if (error == 0 && call->turn.state == GATE_WAITS) {
-		call_fail(call, session_is_ready(lc) ? -EBUSY : -EHOSTUNREACH);
-		return;
-	}
-	/* The ensemble was away when this was asked, and answers again. */
-	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled &&
-	    lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US) {
+	switch (error ? END_FAILED : end_of_call(call)) {
+	case END_LATER:
 		timer_set(&lc->timers, &call->limit, call->begun_us + LC_CALL_TIMEOUT_US);
 		return;
-	}
-	/* The call has its answer; its caller gets it in a moment. */
-	if (error == 0 && call->reader.state == READER_DUE) {
+	case END_TOLD:
 		timer_set(&lc->timers, &call->limit, lc_now(lc) + 10 * TOLD_REST_US);
 		return;
-	}
-	/* The ensemble answers, but too many of the same user have asked. */
-	if (error == 0 && session_is_ready(lc) && !lc->reads->stalled && call->reads &&
-	    starves(call))
+	case END_BUSY:
 		error = -EBUSY;
-	if (error == 0)
-		lc->reads->stalled |= is_owed(call) || (call->reads && session_is_ready(lc));
-	call_fail(call, error ? error : -EHOSTUNREACH);
+		break;
+	case END_AWAY:
+		lc->reads->silent |= is_owed(call) || (call->reads && session_is_ready(lc));
+		error = -EHOSTUNREACH;
+		break;
+	case END_NO_TURN:
+		error = -EHOSTUNREACH;
+		break;
+	case END_FAILED:
+		break;
+	}
+	call_fail(call, error);
 }
 
 void call_fail_soon(struct lc_call *call, int error)
@@ -136,7 +157,7 @@ void calls_resume(struct lc *lc)
 {
 	struct lc_call *call, *next;
 
-	lc->reads->stalled = false;
+	lc->reads->silent = false;
 	if (!session_may_ask(lc))
 		return; /* the heartbeat that ends the doubt resumes them */
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
@@ -163,7 +184,7 @@ static int64_t call_timeout(struct lc *lc)
 	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
 
 	if (session_is_ready(lc))
-		return lc->reads->stalled ? AWAY_US : LC_CALL_TIMEOUT_US;
+		return lc->reads->silent ? AWAY_US : LC_CALL_TIMEOUT_US;
 	return left > AWAY_US ? left : AWAY_US;
 }
 
@@ -263,7 +284,7 @@ void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int coun
 void call_heard(struct lc_call *call)
 {
 	call->pending--;
-	call->lc->reads->stalled = false;
+	call->lc->reads->silent = false;
 }
 
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)

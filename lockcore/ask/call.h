@@ -29,7 +29,7 @@ struct lc_call {
 	void (*ask)(struct lc_call *call);             /* sends the requests of this stage */
 	void (*fail)(struct lc_call *call, int error); /* tells the frontend */
 	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
-	bool (*starves)(const struct lc_call *call); /* of those with several readers */
+	bool (*kept_waiting)(const struct lc_call *call); /* of those with several readers */
 	int64_t begun_us;
 	struct timer limit;
 	struct lc_call *prev, *next; /* in lc->calls->calls, until told */

@@ -61,14 +61,14 @@ static void entries_failed(struct lc_call *call, int error)
 	((struct entries_call *)call)->tell(call->ctx, error, NULL, 0);
 }
 
-static bool entries_starve(const struct lc_call *call)
+static bool entries_kept_waiting(const struct lc_call *call)
 {
 	const struct entries_call *entries = (const struct entries_call *)call;
 
 	for (size_t i = 0; i < entries->count; i++)
-		if (reader_starves(&entries->items[i].reader))
+		if (reader_was_kept_waiting(&entries->items[i].reader))
 			return true;
-	return reader_starves(&call->reader);
+	return reader_was_kept_waiting(&call->reader);
 }
 
 /* Room for so many, none of them there yet. */
@@ -228,7 +228,7 @@ static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char 
 	struct entries_call *entries =
 		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
 	                 .fail = entries_failed, .finish = entries_finish,
-	                 .starves = entries_starve, .uid = uid, .ctx = ctx);
+	                 .kept_waiting = entries_kept_waiting, .uid = uid, .ctx = ctx);
 	bool ok;
 
 	if (!entries)

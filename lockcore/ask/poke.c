@@ -130,7 +130,7 @@ static void look_at_named(struct lc *lc, const char *data, size_t len, size_t co
 }
 
 /* Nothing is granted before the marks are read that were made while there was no contact. */
-static void look_instead(struct lc *lc)
+static void read_all_marks(struct lc *lc)
 {
 	if (!lc->session->marks_unread)
 		return;
@@ -150,7 +150,7 @@ static void pokes_read(void *ctx, const struct ensemble_answer *answer)
 	pokes->unread = answer->result != ENSEMBLE_OK;
 	if (pokes->unread) { /* asked again with the next heartbeat, or the next connection */
 		if (!is_unknown(answer))
-			look_instead(lc);
+			read_all_marks(lc);
 		return;
 	}
 	news = (int64_t)answer->stat->version - pokes->seen;

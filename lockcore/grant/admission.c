@@ -179,8 +179,9 @@ static bool leaves_a_reader(const struct lc *lc, const struct entry_name *name)
 	return lc->clients->late_readers && !name->of_mount && name->mode == LC_EXCLUSIVE;
 }
 
-/* Which entries of others stand ahead of ours, for handoff.c. */
-static void look_ahead(struct lc *lc, const struct queue *queue, struct lc_taker **owners)
+/* Of each own entry, for handoff.c: the one foreign entry whose end may let it hold, and whether it
+ * then does. owners[blocker - 1]: our own entry stands right before that one. */
+static void note_ahead(struct lc *lc, const struct queue *queue, struct lc_taker **owners)
 {
 	ssize_t writer = -1; /* the first exclusive one */
 
@@ -191,12 +192,12 @@ static void look_ahead(struct lc *lc, const struct queue *queue, struct lc_taker
 		bool known = !queue->in_zone && queue->slots == 1 && blocker >= 0 &&
 		             !owners[blocker] && (first || !shared) &&
 		             !leaves_a_reader(lc, &queue->entries[blocker].name);
-		enum entry_ahead is = AHEAD_LATER;
+		enum entry_ahead is = AHEAD_UNKNOWN;
 
 		if (first)
 			is = AHEAD_FIRST;
 		else if (known && owners[blocker - 1])
-			is = AHEAD_BEHIND_OWN;
+			is = AHEAD_AFTER_OURS;
 		if (owners[i])
 			entry_set_ahead(&owners[i]->entry,
 			                known ? queue->entries[blocker].znode : NULL, is);
@@ -274,7 +275,7 @@ void admit(struct lock *lock, struct queue *queue)
 		owners[i] = taker_of(
 			entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name));
 	refuse_beside_incompatible(lock, queue, owners);
-	look_ahead(lock->lc, queue, owners);
+	note_ahead(lock->lc, queue, owners);
 	/* Before that it is not known which entries are ours, and on their way out. */
 	if (!lock->batch.unresolved) {
 		for (size_t i = 0; i < queue->count; i++)

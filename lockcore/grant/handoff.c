@@ -33,15 +33,16 @@
  *    number is the next one after the deleted entry's, no entry came in between, and none was
  *    before the deleted one: the new one is first.
  *
- * 3. When the entry of another client is gone, by an event. Say A is our entry, and B the one
- *    `ahead` of it: for an exclusive A the one directly before it, for a shared A the nearest
+ * 3. When the entry of another client is gone, by an event. The queue:
+ *        [X, ours]   B, another client's   A, ours
+ *    A is our entry, and B the one `ahead` of it: for an exclusive A the one directly before it, for a shared A the nearest
  *    exclusive one before it. B is `first` if no entry stands before it that A would have to
  *    wait for. So when B is gone, A has to wait for no entry: A may hold.
  *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
  *        only rise, what comes later comes behind A; but not a late reader of B's client (rule 42):
  *        then B is not `ahead`.
  *      - Or the listing showed our entry X directly before B, X was first, and X is gone now:
- *        then B is first since (AHEAD_BEHIND_OWN). X was the holder before, as a rule. So a
+ *        then B is first since (AHEAD_AFTER_OURS). X was the holder before, as a rule. So a
  *        mount need not list the lock for each of its waiters.
  *      - A is there. Its watch was answered on this connection (entry_is_seen), and nothing
  *        has come since. A server sends the events of one connection in the order in which they
@@ -123,7 +124,7 @@ static bool next_is_unplaced(const struct lc_taker *holder)
 void handoff_grant(struct lc_taker *taker, bool first)
 {
 	taker_grant(taker, first);
-	entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
+	entry_set_ahead(&taker->entry, NULL, AHEAD_UNKNOWN);
 	handoff_watch_next(taker);
 	/* In time: when the holder leaves, that is known. */
 	if (next_is_unplaced(taker))
@@ -286,9 +287,9 @@ void handoff_absent(struct entry *entry)
 	if (!next)
 		return;
 	next->entry.place.adjacent &= entry->place.adjacent;
-	if (next->entry.place.ahead_is != AHEAD_BEHIND_OWN)
+	if (next->entry.place.ahead_is != AHEAD_AFTER_OURS)
 		return;
-	next->entry.place.ahead_is = AHEAD_LATER;
+	next->entry.place.ahead_is = AHEAD_UNKNOWN;
 	if (entry->place.first)
 		next->entry.place.ahead_is = AHEAD_FIRST;
 }

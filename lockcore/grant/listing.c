@@ -245,7 +245,7 @@ static void look_at_touched(struct lc *lc)
 				lock_want_list(lock);
 			lock_watch_none(lock);
 		}
-		if (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_is_guarded(lock) &&
+		if (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_needs_no_list(lock) &&
 		    !handoff_line_up(lock))
 			lock_want_list(lock);
 		if (!lock->takers.all)

@@ -72,7 +72,7 @@ void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is
 	}
 	entry->place.ahead_is = is;
 	if (!entry->place.ahead)
-		entry->place.ahead_is = AHEAD_LATER;
+		entry->place.ahead_is = AHEAD_UNKNOWN;
 }
 
 bool entry_is_queued(const struct entry *entry)
@@ -135,7 +135,7 @@ void entry_set_absent(struct entry *entry)
 	entry_events(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
 	entry->place.adjacent = entry->place.first = entry->gone = entry->look_failed = false;
-	entry_set_ahead(entry, NULL, AHEAD_LATER);
+	entry_set_ahead(entry, NULL, AHEAD_UNKNOWN);
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';
 }

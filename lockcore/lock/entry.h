@@ -60,9 +60,9 @@ struct entries {
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
-/* FIRST: that one has to wait for nobody. BEHIND_OWN: it stands directly behind the entry of ours
- * that is before this one. */
-enum entry_ahead { AHEAD_LATER, AHEAD_BEHIND_OWN, AHEAD_FIRST };
+/* Of the one ahead. FIRST: it has to wait for nobody. AFTER_OURS: only our own entry X stands before
+ * it; once X is gone, it is first. */
+enum entry_ahead { AHEAD_UNKNOWN, AHEAD_AFTER_OURS, AHEAD_FIRST };
 
 /* handoff.c: its place in the queue. */
 struct entry_place {

@@ -28,7 +28,7 @@ void lock_see_czxid(struct lock *lock, int64_t czxid)
 	if (lock->node.czxid != czxid) {
 		DL_FOREACH(lock->takers.all, taker) {
 			taker->entry.place.adjacent = taker->entry.place.first = false;
-			entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
+			entry_set_ahead(&taker->entry, NULL, AHEAD_UNKNOWN);
 		}
 		lock->node.slots = 0;
 		watch_fired(&lock->node.watch);

@@ -34,7 +34,7 @@ static bool may_be_queued(const struct lc_taker *taker)
 	        taker->entry.state == ENTRY_UNKNOWN);
 }
 
-bool lock_is_guarded(const struct lock *lock)
+bool lock_needs_no_list(const struct lock *lock)
 {
 	const struct lc_taker *taker;
 
@@ -368,7 +368,7 @@ void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
 bool taker_needs_list(const struct lc_taker *taker)
 {
 	return taker->replaces || taker->immediate || taker->crowd > 0 || !taker_means(taker) ||
-	       !lock_is_guarded(taker->entry.lock);
+	       !lock_needs_no_list(taker->entry.lock);
 }
 
 static void create_entry(struct lc_taker *taker)
@@ -429,7 +429,7 @@ void taker_withdraw(struct lc_taker *taker)
 	assert(taker->state == TAKER_WAITING && entry->state == ENTRY_PRESENT);
 	taker->withdrawn = true;
 	entry->wanted = false;
-	entry_set_ahead(entry, NULL, AHEAD_LATER);
+	entry_set_ahead(entry, NULL, AHEAD_UNKNOWN);
 	leave_front(taker);
 	taker_step(taker);
 }

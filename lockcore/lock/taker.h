@@ -90,9 +90,9 @@ bool taker_means(const struct lc_taker *taker);
 /* The lock's own node is watched, on this connection: it has not been removed and made again,
  * and its number of slots is known. */
 bool lock_is_watched(const struct lock *lock);
-/* The first waiting taker here needs no listing now: a watch will report the end of its wait, or it
- * waits for an own entry, and a listing follows when that goes. */
-bool lock_is_guarded(const struct lock *lock);
+/* The end of the first waiting taker's wait is reported: by a watch, or since it waits for an own
+ * entry, and a listing follows when that goes. */
+bool lock_needs_no_list(const struct lock *lock);
 /* Its create is followed by a listing: no other taker causes one; or only a listing can show an
  * exclusive entry in the way of an upgrade, or that a taker which does not wait, or not behind
  * many, or means another lock, cannot have it. */

@@ -86,7 +86,7 @@ void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us
 		lease->timeout_us = timeout_us;
 	}
 	/* Without a lease nothing was held that could have been evicted. */
-	lease->looked = lease->deadline_us == INT64_MIN;
+	lease->reads_sent = lease->deadline_us == INT64_MIN;
 	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;
 }
 
@@ -108,8 +108,8 @@ bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
 	assert(lease->timeout_us > 0 && sent_us <= now_us);
 	if (sent_us <= lease->void_us)
 		return false;
-	if (!lease->looked) {
-		lease->looked = lease->connect_us >= 0 || !lease_doubted(lease, now_us);
+	if (!lease->reads_sent) {
+		lease->reads_sent = lease->connect_us >= 0 || !lease_doubted(lease, now_us);
 		return false;
 	}
 	if (lease->connect_us >= 0) {
@@ -137,7 +137,7 @@ void lease_doubt(struct lease *lease, int64_t now_us)
 	lease->void_us = now_us;
 	lease->connect_us = -1;
 	lease->steps = 0;
-	lease->looked = false;
+	lease->reads_sent = false;
 }
 
 bool lease_raise_tick(struct lease *lease, int64_t tick_us, int64_t now_us)

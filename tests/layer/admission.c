@@ -199,13 +199,13 @@ static void ahead(void **state)
 		enum entry_ahead is;
 	} rows[] = {
 		{OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_FIRST},
-		{OTHER(3) " " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_LATER},
-		{"#2-1 " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_BEHIND_OWN},
-		{"#2-1 #3-5", LC_EXCLUSIVE, NULL, AHEAD_LATER},
-		{"#3-5", LC_EXCLUSIVE, NULL, AHEAD_LATER},
+		{OTHER(3) " " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_UNKNOWN},
+		{"#2-1 " OTHER(4) " #3-5", LC_EXCLUSIVE, OTHER(4), AHEAD_AFTER_OURS},
+		{"#2-1 #3-5", LC_EXCLUSIVE, NULL, AHEAD_UNKNOWN},
+		{"#3-5", LC_EXCLUSIVE, NULL, AHEAD_UNKNOWN},
 		{OTHER(4) " #3-5", LC_SHARED, OTHER(4), AHEAD_FIRST},
 		{OTHER(2) " " OTHER_SHARED(4) " #3-5", LC_SHARED, OTHER(2), AHEAD_FIRST},
-		{OTHER(2) " " OTHER(4) " #3-5", LC_SHARED, NULL, AHEAD_LATER},
+		{OTHER(2) " " OTHER(4) " #3-5", LC_SHARED, NULL, AHEAD_UNKNOWN},
 	};
 
 	(void)state;
@@ -255,7 +255,7 @@ static void ahead_of_a_reader(void **state)
 		snprintf(names, sizeof(names), "%s #2-5", rows[i].name);
 		takers_answer_lists(rig, names);
 		expect(!!taker->entry.place.ahead == rows[i].known, "row %zu", i);
-		expect(taker->entry.place.ahead_is == (rows[i].known ? AHEAD_FIRST : AHEAD_LATER),
+		expect(taker->entry.place.ahead_is == (rows[i].known ? AHEAD_FIRST : AHEAD_UNKNOWN),
 		       "row %zu", i);
 		assert_int_equal(taker->state, TAKER_WAITING);
 		takers_end(rig);

@@ -411,23 +411,23 @@ static void told_some_at_a_time(void **state)
 	assert_int_equal(asking_wait(&rig->lc), INT64_MAX);
 }
 
-/* A reader starves when it has no answer because of its user's other readers. */
-static void starves(void **state)
+/* A reader was kept waiting when it has no answer because of its user's other readers. */
+static void kept_waiting(void **state)
 {
 	struct rig *rig = *state;
 
-	assert_false(reader_starves(&all[1].reader));
+	assert_false(reader_was_kept_waiting(&all[1].reader));
 	ask(rig, 1, "/locks/a");
-	assert_true(reader_starves(&all[1].reader));
+	assert_true(reader_was_kept_waiting(&all[1].reader));
 	expect_asked(rig, "get /locks/a");
-	assert_true(reader_starves(&all[1].reader)); /* it was asked only now */
+	assert_true(reader_was_kept_waiting(&all[1].reader)); /* it was asked only now */
 	rig->now_us += LC_CALL_TIMEOUT_US / 2;
-	assert_false(reader_starves(&all[1].reader));
+	assert_false(reader_was_kept_waiting(&all[1].reader));
 	ask(rig, 2, "/locks/a");
-	assert_false(reader_starves(&all[2].reader));
+	assert_false(reader_was_kept_waiting(&all[2].reader));
 	rig_answer_data(rig, 0, "x");
-	assert_true(reader_starves(&all[1].reader));
-	assert_true(reader_starves(&all[2].reader));
+	assert_true(reader_was_kept_waiting(&all[1].reader));
+	assert_true(reader_was_kept_waiting(&all[2].reader));
 }
 
 #define ASKING_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -449,7 +449,7 @@ int main(void)
 		ASKING_TEST(each_user_has_a_share),
 		ASKING_TEST(only_so_many_in_all),
 		ASKING_TEST(told_some_at_a_time),
-		ASKING_TEST(starves),
+		ASKING_TEST(kept_waiting),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,7 +310,7 @@ static void time_without_contact(void **state)
 	rig_run(rig, 1);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	/* A question that was not sent shows nothing about the ensemble. */
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 }
 
 /* The ensemble answers a heartbeat: so it answers questions again, too. */
@@ -320,12 +320,12 @@ static void answers_heartbeats(void **state)
 
 	begin(rig, GETS);
 	rig_run(rig, LC_CALL_TIMEOUT_US);
-	assert_true(rig->reads.stalled);
+	assert_true(rig->reads.silent);
 	rig_forget(rig);
 	begin(rig, GETS); /* has its whole time as well */
 	rig_run(rig, 10 * MS);
 	calls_resume(&rig->lc);
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 	begin(rig, GETS);
 	rig_run(rig, LC_CALL_TIMEOUT_US - 10 * MS - 1);
 	rig_expect_told(rig, "");
@@ -345,7 +345,7 @@ static void asks_again_at_the_end(void **state)
 	call->sent_us = rig->now_us;
 	rig_run(rig, MS);
 	rig_expect_told(rig, "done EHOSTUNREACH");
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 }
 
 /* The session has ended: the time limit counts from the moment when contact was lost. */
@@ -382,7 +382,7 @@ static void fails_from_the_timers(void **state)
 	rig_expect_told(rig, "");
 	rig_run(rig, 0);
 	rig_expect_told(rig, "done EFBIG");
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 	rig_answer_data(rig, 0, "");
 	rig_expect_told(rig, "finished");
 }
@@ -510,18 +510,18 @@ static void could_not_be_asked(void **state)
 	asking_send(&rig->lc);
 	rig_run(rig, LC_CALL_TIMEOUT_US * 3 / 4);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
-	assert_true(rig->reads.stalled);
+	assert_true(rig->reads.silent);
 	/* The ensemble answers nobody now, so the next question fails with the same error. */
 	begin(rig, READS);
 	rig_run(rig, 20 * MS);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
 	rig_answer_data(rig, 0, "");
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 	/* A question whose read was answered, and which now writes, does not get EBUSY. */
 	call_has_read(begin(rig, READS));
 	rig_run(rig, LC_CALL_TIMEOUT_US);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 	/* Nor does a question that fails for another reason. */
 	call_fail_soon(begin(rig, READS), -EFBIG);
 	rig_run(rig, 0);
@@ -533,7 +533,7 @@ static void could_not_be_asked(void **state)
 	begin(rig, READS);
 	rig_run(rig, LC_CALL_TIMEOUT_US - MS);
 	rig_expect_told(rig, "done EHOSTUNREACH, finished");
-	assert_false(rig->reads.stalled);
+	assert_false(rig->reads.silent);
 }
 
 #define CALL_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -247,7 +247,7 @@ static void looks_for_the_next(void **state)
 
 	pair.next->entry.place.first = false;
 	third->entry.place.adjacent = false;
-	entry_set_ahead(&third->entry, NULL, AHEAD_LATER);
+	entry_set_ahead(&third->entry, NULL, AHEAD_UNKNOWN);
 	lock_unwant_list(pair.lock);
 	takers_leave(rig, pair.holder);
 	rig_expect_told(rig, "2 taken");
@@ -430,9 +430,9 @@ static void others_become_first(void **state)
 	static const struct {
 		bool first;
 		enum entry_ahead was, is;
-	} rows[] = {{true, AHEAD_BEHIND_OWN, AHEAD_FIRST},
-	            {false, AHEAD_BEHIND_OWN, AHEAD_LATER},
-	            {true, AHEAD_LATER, AHEAD_LATER}};
+	} rows[] = {{true, AHEAD_AFTER_OURS, AHEAD_FIRST},
+	            {false, AHEAD_AFTER_OURS, AHEAD_UNKNOWN},
+	            {true, AHEAD_UNKNOWN, AHEAD_UNKNOWN}};
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
 			*next = takers_queue(rig, 2, LC_EXCLUSIVE, 5, "#2-1 " OTHER(3) " #3-5");
@@ -499,7 +499,7 @@ static void event_is_no_grant(void **state)
 		if (hitch == UNSEEN)
 			watch_fired(&taker->entry.watch);
 		if (hitch == NOT_FIRST)
-			taker->entry.place.ahead_is = AHEAD_LATER;
+			taker->entry.place.ahead_is = AHEAD_UNKNOWN;
 		if (hitch == NO_LONGER_WAITS)
 			taker_fail(taker, -1);
 		if (hitch == LEASE_IS_SHORT)
@@ -539,7 +539,7 @@ static void lines_up(void **state)
 	assert_true(handoff_line_up(lock));
 	assert_ptr_equal(lock->front.taker, taker);
 	lock->front.taker = NULL;
-	entry_set_ahead(&taker->entry, NULL, AHEAD_LATER);
+	entry_set_ahead(&taker->entry, NULL, AHEAD_UNKNOWN);
 	assert_false(handoff_line_up(lock));
 	entry_set_ahead(&taker->entry, OTHER(1), AHEAD_FIRST);
 	taker->entry.state = ENTRY_ABSENT; /* its entry is still to come */

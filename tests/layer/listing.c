@@ -432,7 +432,7 @@ static void front_changes(void **state)
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* the queue is as it was */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1));
 	takers_answer_watches(rig);
-	taker->entry.place.ahead_is = AHEAD_LATER;
+	taker->entry.place.ahead_is = AHEAD_UNKNOWN;
 	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* its data says now that it holds */
 	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
 	takers_answer_lists(rig, OTHER(1) " #2-2");

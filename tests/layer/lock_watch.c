@@ -36,7 +36,7 @@ static int tear_down(void **state)
 	lock_watches_gone(lock);
 	assert_null(rig->watches.unwatches); /* no watch is to be taken back */
 	assert_int_equal(lock->uses, 1);
-	entry_set_ahead(&taker.entry, NULL, AHEAD_LATER);
+	entry_set_ahead(&taker.entry, NULL, AHEAD_UNKNOWN);
 	DL_DELETE(lock->takers.all, &taker);
 	lock_unwant_list(lock);
 	lock_untouch(lock);

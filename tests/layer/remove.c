@@ -194,9 +194,9 @@ static void a_former_root(void **state)
 		try_to_delete(rig, former_root, 1);
 		rig_expect_sent(rig, "children /locks/a, delete /locks/a/.zklockfs");
 		/* In the second round another client was quicker. */
-		rig->reads.stalled = true;
+		rig->reads.silent = true;
 		rig_answer_error(rig, i == 0 ? ENSEMBLE_OK : ENSEMBLE_NONODE);
-		assert_false(rig->reads.stalled);
+		assert_false(rig->reads.silent);
 		rig_expect_sent(rig, "get /locks/a");
 		rig_expect_told(rig, i == 0 ? "alive" : "");
 		answer_lock(rig, 3, "");
@@ -211,10 +211,10 @@ static void a_root_in_use(void **state)
 	struct rig *rig = *state;
 
 	try_to_delete(rig, former_root, 1);
-	rig->reads.stalled = true;
+	rig->reads.silent = true;
 	rig_answer_error(rig, ENSEMBLE_NOTEMPTY);
 	rig_expect_told(rig, "done EBUSY");
-	assert_false(rig->reads.stalled); /* the ensemble answers */
+	assert_false(rig->reads.silent); /* the ensemble answers */
 }
 
 /* The answer to a cancelled question only frees it, whatever the result is. */

@@ -421,21 +421,21 @@ static void guarded(void **state)
 	struct lc_taker *holder = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 	struct lock *lock = holder->entry.lock;
 
-	assert_false(lock_is_guarded(lock)); /* nothing is watched */
+	assert_false(lock_needs_no_list(lock)); /* nothing is watched */
 	lock_watch(lock);
 	takers_answer_watches(rig);
-	assert_true(lock_is_guarded(lock));
+	assert_true(lock_needs_no_list(lock));
 	lock->node.slots = 2;
-	assert_false(lock_is_guarded(lock));
+	assert_false(lock_needs_no_list(lock));
 	lock->front.taker = holder;
-	assert_true(lock_is_guarded(lock));
+	assert_true(lock_needs_no_list(lock));
 	lock->front.taker = NULL;
 	lock->front.obstacle = OBSTACLE_LEAVER;
-	assert_true(lock_is_guarded(lock));
+	assert_true(lock_needs_no_list(lock));
 	lock->front.obstacle = OBSTACLE_OTHER;
 	lock->node.slots = 1;
 	lock->takers.holding = 0;
-	assert_false(lock_is_guarded(lock));
+	assert_false(lock_needs_no_list(lock));
 	lock->takers.holding = 1;
 }
 
@@ -450,23 +450,23 @@ static void guarded_by_a_waiter(void **state)
 
 	lock_watch(lock);
 	takers_answer_watches(rig);
-	assert_false(lock_is_guarded(lock));
+	assert_false(lock_needs_no_list(lock));
 	waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	lock->front.taker = NULL;
 	lock->front.obstacle = OBSTACLE_OTHER;
 	waiter->entry.watch.state = WATCH_IDLE;
-	assert_false(lock_is_guarded(lock));
+	assert_false(lock_needs_no_list(lock));
 	waiter->entry.watch.state = WATCH_PENDING;
 	for (size_t i = 0; i < LENGTH(states); i++) {
 		waiter->entry.state = states[i];
-		expect(lock_is_guarded(lock) == (i < 3), "state %d", (int)states[i]);
+		expect(lock_needs_no_list(lock) == (i < 3), "state %d", (int)states[i]);
 	}
 	waiter->entry.state = ENTRY_PRESENT;
 	taker_replace(waiter, holder);
-	assert_false(lock_is_guarded(lock));
+	assert_false(lock_needs_no_list(lock));
 	taker_part(waiter);
 	waiter->entry.mode = LC_SHARED;
-	assert_false(lock_is_guarded(lock));
+	assert_false(lock_needs_no_list(lock));
 	waiter->entry.mode = LC_EXCLUSIVE;
 	waiter->entry.watch.state = WATCH_IDLE;
 }

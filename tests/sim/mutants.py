@@ -145,8 +145,8 @@ mutant(2, 'connected_is_proof', 'lease.c',
        'connect_us;\n\tlease->deadline_us = connect_us + less_drift(timeout_us) - LEASE_GUARD_US;\n}',
        LEASE)
 mutant(2, 'proved_by_one_write', 'lease.c',
-       '\tif (!lease->looked) {',
-       '\tif (!lease->looked && lease_doubted(lease, now_us)) {',
+       '\tif (!lease->reads_sent) {',
+       '\tif (!lease->reads_sent && lease_doubted(lease, now_us)) {',
        LEASE)
 mutant(2, 'entries_not_read_before_the_proof', 'listing.c',
        '\tlook_at_holders(lc);\n\tsession_prove(lc);',
@@ -504,7 +504,7 @@ mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
        '\tnext->entry.place.ahead_is = AHEAD_FIRST;\n',
        sim())
 mutant(30, 'ours_is_for_ever', 'handoff.c',
-       '\tnext->entry.place.ahead_is = AHEAD_LATER;\n\tif (entry->place.first)',
+       '\tnext->entry.place.ahead_is = AHEAD_UNKNOWN;\n\tif (entry->place.first)',
        '\tif (entry->place.first)',
        HANDOFF)
 mutant(30, 'each_is_listed_for_itself', 'listing.c',
@@ -1340,7 +1340,7 @@ mutant(27, 'no_look_behind_a_leaver', 'entry.c',
        '',
        sim())
 mutant(27, 'departure_wakes_nobody', 'listing.c',
-       '\t\tif (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_is_guarded(lock) &&\n\t\t    !handoff_line_up(lock))\n\t\t\tlock_want_list(lock);\n',
+       '\t\tif (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_needs_no_list(lock) &&\n\t\t    !handoff_line_up(lock))\n\t\t\tlock_want_list(lock);\n',
        '',
        sim())
 
@@ -1375,8 +1375,8 @@ mutant(36, 'doubt_ended_by_an_older_write', 'lease.c',
        '',
        LEASE)
 mutant(36, 'doubt_ended_by_one_write', 'lease.c',
-       '\tif (!lease->looked) {',
-       '\tif (!lease->looked && !lease_doubted(lease, now_us)) {',
+       '\tif (!lease->reads_sent) {',
+       '\tif (!lease->reads_sent && !lease_doubted(lease, now_us)) {',
        LEASE)
 mutant(36, 'questions_in_doubt', 'session.c',
        'return session_is_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));',

@@ -22,8 +22,8 @@ struct seen_file {
 typedef bool scan_found_fn(void *ctx, const struct seen_file *file); /* true: go on */
 
 /* The descriptors of that process. Files of other devices than this one ("0:57") may be left
- * out: where descriptors are expensive to read, that is looked at first. Returns how many there are,
- * as far as was looked; -1: that cannot be seen. */
+ * out: where descriptors are expensive to read, that is looked at first. Returns how many there
+ * are, as far as was looked; -1: that cannot be seen. */
 int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx);
 /* The same for each of its threads: a thread may have descriptors of its own, and where the
  * first thread has ended only the others show any. */

@@ -321,22 +321,26 @@ static void take_delete(struct multi *multi, struct entry *entry, struct ensembl
 	take_op(multi, entry, op);
 }
 
+/* No other client may want the lock: then the answer alone shows that this entry is first. Where
+ * mounts take turns, that would be wrong and cost another round trip. */
+static bool could_be_first_without_list(const struct lock *lock, const struct entry *entry)
+{
+	return !lock->batch.overtaken && lock->takers.waiting == 1 && entry->wanted &&
+	       !entry->repeated && lock->takers.holding == 0 && !lock->batch.unresolved;
+}
+
 /* Made in the transaction that deletes the first entry: if its number is the next, it is first
  * itself. The deleted entry was there until then, and nobody came in between. */
-static void take_create(struct multi *multi, struct entry *entry, const struct ensemble_op *op)
+static void follow_leaving_entry(struct multi *multi, struct entry *entry)
 {
 	struct lock *lock = entry->lock;
 
-	if (lock->batch.leaving_in == multi->serial && lock->batch.leaving >= 0) {
-		entry->place.follows = lock->batch.leaving;
-		multi->bound = true;
-		/* Perhaps no other client wants the lock, and no listing is needed. Where mounts
-		 * take turns, this hope is vain and would cost another round trip. */
-		if (!lock->batch.overtaken && lock->takers.waiting == 1 && entry->wanted &&
-		    !entry->repeated && lock->takers.holding == 0 && !lock->batch.unresolved)
-			lock_unwant_list(lock);
-	}
-	take_op(multi, entry, op);
+	if (lock->batch.leaving_in != multi->serial || lock->batch.leaving < 0)
+		return;
+	entry->place.follows = lock->batch.leaving;
+	multi->bound = true;
+	if (could_be_first_without_list(lock, entry))
+		lock_unwant_list(lock);
 }
 
 /* A delete of a guard takes the check with it, and nothing else. */
@@ -375,12 +379,14 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 		entry_unsent(entry);
 		return true;
 	}
-	if (alone)
+	if (alone) {
 		send_singly(multi, entry, &op);
-	else if (create)
-		take_create(multi, entry, &op);
-	else
+	} else if (create) {
+		follow_leaving_entry(multi, entry);
+		take_op(multi, entry, &op);
+	} else {
 		take_delete(multi, entry, &op);
+	}
 	return true;
 }
 

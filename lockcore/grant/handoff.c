@@ -36,8 +36,8 @@
  * 3. When the entry of another client is gone, by an event. The queue:
  *        [X, ours]   B, another client's   A, ours
  *    A is our entry, and B the one `ahead` of it: for an exclusive A the one directly before it,
- *    for a shared A the nearest exclusive one before it. B is `first` if no entry stands before it that A would have to
- *    wait for. So when B is gone, A has to wait for no entry: A may hold.
+ *    for a shared A the nearest exclusive one before it. B is `first` if no entry stands before
+ *    it that A would have to wait for. So when B is gone, A has to wait for no entry: A may hold.
  *      - That B is ahead of A, and first, was shown by a listing, however old. Since numbers
  *        only rise, what comes later comes behind A; but not a late reader of B's client (rule 42):
  *        then B is not `ahead`.

@@ -65,8 +65,8 @@ struct lease {
 	int steps;           /* how many of sent_us[] count, 0 to 3 */
 	int64_t void_us;     /* what was sent until then is no evidence; INT64_MIN: all is */
 	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
-	/* The holders' entries were asked for after the first answered write, or there are none: the
-	 * next answer comes behind those reads. */
+	/* The holders' entries were asked for after the first answered write, or there are none:
+	 * the next answer comes behind those reads. */
 	bool reads_sent;
 };
 

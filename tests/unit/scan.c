@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * scan.c - the descriptors of a process that are found, and the cost where descriptors are expensive
- * to read.
+ * scan.c - the descriptors of a process that are found, and the cost where descriptors are
+ * expensive to read.
  */
 #include "guard/scan.h"
 

@@ -34,12 +34,13 @@ _SETTLE_SECONDS = 5
 
 
 class Faults:
-    def __init__(self, plan, bench):
+    def __init__(self, plan, bench, seconds):
         self.bench = bench             # network, proxy, ensemble, mounts, workers, journal
         self.counts = collections.Counter()
         self.errors = []
         self.stopping = threading.Event()
         self.start = time.monotonic()
+        self.end = self.start + seconds    # a slow machine leaves out what would begin later
         tracks = {fault.track for fault in plan}
         self.threads = [threading.Thread(target=self._track, daemon=True,
                                          args=([fault for fault in plan if fault.track == track],))
@@ -56,7 +57,7 @@ class Faults:
 
     def _track(self, plan):
         for fault in plan:
-            if self.stopping.wait(max(0, self.start + fault.at - time.monotonic())):
+            if self.stopping.wait(max(0, self.start + fault.at - time.monotonic())) or time.monotonic() > self.end:
                 return
             began = now()
             try:

@@ -126,7 +126,8 @@ static enum fate fate_of_value(const struct data_call *change, const struct ense
 	return NOBODY_KNOWS;
 }
 
-/* The version was the same, and nothing else is compared. */
+/* The version was the same, and nothing else is compared: this lock has got the data of the former
+ * one, with its value. */
 static bool went_elsewhere(const struct data_call *change, const struct ensemble_answer *answer)
 {
 	if (change->call.taker || answer->result != ENSEMBLE_OK ||
@@ -134,7 +135,7 @@ static bool went_elsewhere(const struct data_call *change, const struct ensemble
 		return false;
 	lc_report(change->call.lc, LC_WARNING,
 	          "%s was removed and made again: a change meant for the former "
-	          "lock was written to this one; check its owner, modes and slots",
+	          "lock was written to this one; check its owner, modes, slots and value",
 	          change->call.path);
 	return true;
 }
@@ -268,8 +269,12 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 	free(data);
 }
 
+/* The version does not tell one lock from the next of that name. A holder's entry does; without it
+ * the lock is read as late as possible. */
 static void data_ask(struct lc_call *call)
 {
+	if (!call->taker)
+		batch_submit(call->lc, ensemble_sync(call->path), lc_ignore, NULL);
 	call_send(call, ensemble_get(call->path), data_read, call);
 }
 

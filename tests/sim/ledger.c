@@ -104,6 +104,13 @@ static bool may_show(struct mount *mount, int64_t asked_us, int64_t until_us)
 	return until_us >= asked_us - LAG_US || mount_trouble(mount) >= asked_us - LAG_US;
 }
 
+/* A change reads behind a sync. */
+static bool may_read(const struct deed *deed, int64_t until_us)
+{
+	return until_us >= deed->asked_us ||
+	       (until_us >= 0 && mount_trouble(deed->mount) >= deed->asked_us - LAG_US);
+}
+
 static bool recent(const struct question *question, const struct era *era)
 {
 	return may_show(question->mount, question->asked_us, era->until_us);
@@ -192,13 +199,11 @@ static bool explains(const struct deed *deed, const struct content *was, const s
 }
 
 /* A lock that is removed and made again counts its versions from 0. A change may read the former
- * lock, on a server that lags, and be written to the new one: ZooKeeper compares versions only.
- * The answer of the write shows the new lock, and the result is ENOENT. So the removal may even
- * come before the question. */
+ * lock, and be written to the new one: ZooKeeper compares versions only. The answer of the write
+ * shows the new lock, and the result is ENOENT. A value is written where its writer's entry is. */
 static bool may_meet_another(const struct lock_state *lock, const struct deed *deed)
 {
-	return !deed->taker && lock->absent_us >= 0 &&
-	       may_show(deed->mount, deed->asked_us, lock->absent_us);
+	return !deed->taker && may_read(deed, lock->absent_us);
 }
 
 /* The asker was told that the change was not made. */
@@ -251,8 +256,7 @@ static bool is_mistaken(const struct lock_state *lock, const struct deed *deed)
 	const struct era *era;
 
 	for (era = lock->eras->before;
-	     era && may_show(deed->mount, deed->asked_us, era->until_us) &&
-	     may_show(deed->mount, deed->asked_us, lock->absent_us);
+	     era && may_read(deed, era->until_us) && may_meet_another(lock, deed);
 	     era = era->before)
 		if (explains(deed, &era->content, &lock->eras->content))
 			return true;
@@ -263,8 +267,6 @@ static struct deed *mistaken(const struct lock_state *lock, int64_t writer, bool
 {
 	struct deed *deed, *found = NULL;
 
-	if (lock->absent_us < 0)
-		return NULL;
 	DL_FOREACH(lock->deeds, deed)
 		if (more_likely(lock, deed, found, writer, same_value) && is_mistaken(lock, deed))
 			found = deed;
@@ -274,14 +276,17 @@ static struct deed *mistaken(const struct lock_state *lock, int64_t writer, bool
 static void judge_change(struct sim *sim, struct lock_state *lock, int64_t writer,
                          const struct content *was, const struct content *is)
 {
-	struct deed *deed, *found = NULL;
+	struct deed *deed, *found = NULL, *other = NULL;
 	bool same_value = was->len == is->len && !memcmp(was->value, is->value, is->len);
 
 	DL_FOREACH(lock->deeds, deed)
 		if (explains(deed, was, is) && more_likely(lock, deed, found, writer, same_value))
 			found = deed;
-	if (!found)
-		found = mistaken(lock, writer, same_value);
+	/* The former lock's data may be what a value made of data like the new one's. */
+	if (!found || (found->taker && found->done && !same_value))
+		other = mistaken(lock, writer, same_value);
+	if (other)
+		found = other;
 	if (found)
 		do_deed(sim, lock, found, same_value);
 	else

@@ -1100,6 +1100,10 @@ mutant(33, 'given_away_by_its_owner', 'authority.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return authority_owns(now, change->by);',
        CHANGE)
+mutant(20, 'changed_by_what_was', 'change.c',
+       '\tif (!call->taker)\n\t\tbatch_submit(',
+       '\tif (0)\n\t\tbatch_submit(',
+       unit('tests/layer/change.c'))
 mutant(33, 'another_lock_is_changed', 'change.c',
        'if (change->czxid && answer->stat->czxid != change->czxid)',
        'if (0)',

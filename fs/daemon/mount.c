@@ -94,8 +94,8 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 	log_line(
 		LC_ERROR,
 		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
-		"lost, with %u locks that were held",
-		status.holders);
+		"lost, with %u lock%s held",
+		status.holders, status.holders == 1 ? "" : "s");
 	return true;
 }
 

@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -52,8 +54,8 @@ static void wait_for_status(int fd, pid_t child)
 
 bool ready_begin(bool foreground)
 {
+	pid_t command = getpid(), child;
 	int fds[2];
-	pid_t child;
 
 	if (!open_standard())
 		return false;
@@ -68,6 +70,9 @@ bool ready_begin(bool foreground)
 		close(fds[1]);
 		wait_for_status(fds[0], child);
 	}
+	/* Who ends the command while it waits, by ^C for example, wants no mount later. */
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != command)
+		_exit(32);
 	close(fds[0]);
 	status_fd = fds[1];
 	background = true;
@@ -119,6 +124,7 @@ static void tell_parent(int status)
 
 	if (status_fd < 0)
 		return;
+	(void)prctl(PR_SET_PDEATHSIG, 0);
 	(void)!write(status_fd, &byte, 1);
 	close(status_fd);
 	status_fd = -1;

@@ -37,7 +37,7 @@ def ended_by_force(case, server):
         holder = mount.take('forced').held()
         how(mount)
         mount.check_end(status=32)
-        check('the mount is lost, with 1 locks that were held' in mount.log(), mount.log())
+        check('the mount is lost, with 1 lock held' in mount.log(), mount.log())
         check_errno(errno.ENOTCONN, holder.token)
         holder.release()
     # Nothing is open: that is an unmount like others.

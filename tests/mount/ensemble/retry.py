@@ -3,6 +3,8 @@
 """The mount command goes on trying for the time of -o retry=: until a name has an address, and
 until a server answers. An answer of an ensemble is final, and so is every failure after that."""
 
+import signal
+
 from harness import Stopwatch, ZKLOCKFS, besides_usual, check, check_equal, command, mounted, run, spawn, until
 
 
@@ -40,7 +42,15 @@ def test(case):
     check_equal(command(['fusermount3', '-u', point])[0], 0, 'umount')
     until(lambda: not case.daemons(), 'the daemon ends')
 
+    # ^C at the command, or a time limit of whoever runs it: nothing is mounted later.
     server.stop()
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process = spawn([ZKLOCKFS, '-o', 'retry=1h,connect_timeout=1s', source, point])
+        until(lambda: len(case.daemons()) == 2, 'it tries')
+        process.send_signal(number)
+        check_equal(process.wait(), -number, 'the command')
+        until(lambda: not case.daemons(), 'nobody goes on trying')
+
     refused(1, 4, 'no ZooKeeper server answered', '-o', 'retry=1500ms,connect_timeout=100ms', source)
     server.start()
 

@@ -7,6 +7,7 @@
 #include "clean.h"
 #include "table.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +17,11 @@ const char *loss_explain(const struct mount *mount, const struct lock *lock, cha
 	struct table table;
 
 	*why = '\0';
-	if (!table_read(mount, "history", &table))
+	if (!table_read(mount, "history", &table)) {
+		if (errno == ENOTCONN || errno == ECONNABORTED || errno == ESHUTDOWN)
+			strcpy(why, "the mount has ended");
 		return why;
+	}
 	for (size_t i = table.count; i-- > 0 && !*why;) {
 		const struct row *row = &table.rows[i];
 

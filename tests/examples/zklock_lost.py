@@ -241,6 +241,24 @@ def lost_with_the_server(gate, server, a):
     finished(process, 0, 'the answer came')
 
 
+def mount_ends(case, gate, server):
+    """Nobody is left who could say why, but that says enough."""
+    for end in (lambda mount: mount.send(signal.SIGTERM), lambda mount: mount.crash()):
+        mount = case.mount(server, 'c', session='6s', options=['drain=0s'])
+        mount.allow('.')
+        process = start(mount, 'svca', '--', *gate.visitor())
+        visitor = gate.arrived()
+        end(mount)
+        visitor.gone()
+        err = finished(process, 74, 'the mount ends')[1]
+        check(re.search(r'svca: the lock is lost: the mount (has ended|is shutting down)', err), err)
+        if mount.checked:
+            check_equal(command(['umount', '-l', mount.directory])[0], 0, 'umount')
+        else:
+            mount.check_end()
+        until(lambda: not server.entries('svca'), 'the session is over')
+
+
 def test(case):
     server = case.server(tick_ms=500)
     a, b = case.mount(server, 'a', session='6s'), case.mount(server, 'b', session='6s')
@@ -249,6 +267,7 @@ def test(case):
     for name in ('svca', 'svcb'):
         a.mkdir(name)
     gate = Gate(case)
+    mount_ends(case, gate, server)
     lost_by_eviction(gate, a, b)
     lost_at_the_end(gate, a, b)
     killed(gate, a, b)

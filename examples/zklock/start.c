@@ -113,7 +113,10 @@ static _Noreturn void become_command(const struct run *run, const sigset_t *mask
 	execvp(run->command[0], run->command);
 	error = errno;
 	signal(SIGPIPE, SIG_IGN);
-	tell(run->take, "%s: %s", clean(shown, sizeof(shown), run->command[0]), strerror(error));
+	tell(run->take, "%s: %s%s", clean(shown, sizeof(shown), run->command[0]), strerror(error),
+	     error == ENOENT && strchr(run->command[0], ' ')
+	             ? "; for a line of the shell: sh -c 'LINE'"
+	             : "");
 	_exit(error == ENOENT ? 127 : 126);
 }
 

@@ -306,24 +306,44 @@ static const struct kind *find_kind(const char *name)
 	return NULL;
 }
 
-/* Mostly a command line as of flock(1). */
+#define LINE 200
+
+/* As a shell reads the same word again; `...` where that is not easily said. */
+static void add_word(char line[LINE], const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+./,:=@%";
+	const char *mark = *word && !word[strspn(word, plain)] ? "" : "'";
+	size_t n = strlen(line);
+
+	if (strchr(word, '\''))
+		snprintf(line + n, LINE - n, " ...");
+	else
+		snprintf(line + n, LINE - n, " %s%s%s", mark, word, mark);
+}
+
+/* Mostly a command line as of flock(1), perhaps with its -c. */
 static _Noreturn void look_for_nothing(char **words)
 {
-	char line[200] = "", shown[sizeof(line)], lock[sizeof(line)];
-	size_t length = 0;
+	char line[LINE] = "", shown[LINE], lock[LINE];
 
 	if (!*words)
 		errx(EX_USAGE,
 		     "no LOCK and no COMMAND: zklock LOCK... -- COMMAND; try zklock --help");
 	if (strcmp(*words, "help") == 0)
 		print_and_end(help);
-	for (char **word = words + 1; *word && length < sizeof(line); word++)
-		length += (size_t)snprintf(line + length, sizeof(line) - length, " %s", *word);
-	clean(lock, sizeof(lock), *words);
+	add_word(line, *words);
+	add_word(line, "--");
+	if (!words[1])
+		add_word(line, "COMMAND");
+	else if (strcmp(words[1], "-c") == 0)
+		add_word(line, "sh");
+	for (char **word = words + 1; *word; word++)
+		add_word(line, *word);
 	errx(EX_USAGE,
 	     "`%s` is none of ls, why, history, status, evict; to run a command with that lock: "
-	     "zklock %s --%s",
-	     lock, lock, words[1] ? clean(shown, sizeof(shown), line) : " COMMAND");
+	     "zklock%s",
+	     clean(lock, sizeof(lock), *words), clean(shown, sizeof(shown), line));
 }
 
 static int look_at(const struct mount *mount, const char *what, bool shared, char **words)

@@ -233,7 +233,7 @@ def mistakes(case, a):
             (['svca', '--'], 64, 'no COMMAND behind `--`'), (['--', 'true'], 64, 'no LOCK before `--`'),
             ([], 64, 'no LOCK and no COMMAND'), (['-n'], 64, 'no LOCK and no COMMAND'),
             (['svca', 'true'], 64, 'to run a command with that lock: zklock svca -- true\n'),
-            (['svca', 'sh', '-c', 'a\x1b b'], 64, 'zklock svca -- sh -c a? b\n'),
+            (['svca', 'sh', '-c', 'a\x1b b'], 64, "zklock svca -- sh -c 'a? b'\n"),
             (['-n', 'list'], 64, '`list` is none of ls, why,'), (['list'], 64, 'zklock list -- COMMAND'),
             (['svca', 'x' * 5000], 64, 'zklock svca -- xxx'),
             (['evict'], 64, 'too few words: zklock evict LOCK ENTRY...; an ENTRY is `holder`'),
@@ -257,6 +257,10 @@ def mistakes(case, a):
             (['--ahead', '1', 'why', 'svca'], 64, '--ahead means nothing to why'),
             (['--at-least', '2m', '--at-most', '1m', 'svca', '--', 'true'], 64, '--at-least is longer'),
             (['svca', '--', 'no-such-command'], 127, 'no-such-command: No such file'),
+            (['svca', '--', 'no-such -a; true'], 127, 'No such file or directory; for a line of the shell: sh -c'),
+            (['svca', 'echo', "it's", ''], 64, "zklock svca -- echo ... ''\n"),
+            (['a b', '$(x)'], 64, "zklock 'a b' -- '$(x)'\n"),
+            (['svca', '-c', 'a; b'], 64, "zklock svca -- sh -c 'a; b'\n"),
             (['svca', '--', '/etc/passwd'], 126, '/etc/passwd: Permission denied')):
         check_run(a, words, status, f'{words}'[:80], err)
     # What is told at once, though another lock would have to be waited for.

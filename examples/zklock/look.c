@@ -159,17 +159,24 @@ int look_history(const struct mount *mount, const char *lock)
 	static const char *const heads[] = {"ENDED", "LOCK",   "MODE", "HELD",    "WAITED",
 	                                    "END",   "USER",   "PID",  "COMMAND", "TOKEN",
 	                                    "BY",    "REASON", NULL};
+	char shown[CLEAN_MAX];
 	struct columns columns;
 	struct table table;
+	size_t found = 0;
 
 	if (!table_read(mount, "history", &table))
 		cannot_read(mount, "history");
 	columns_begin(&columns, heads);
 	for (size_t i = 0; i < table.count; i++)
-		if (!lock || strcmp(table.rows[i].lock, lock) == 0)
+		if (!lock || strcmp(table.rows[i].lock, lock) == 0) {
 			add_past(&columns, &table.rows[i]);
+			found++;
+		}
 	columns_print(&columns);
 	table_free(&table);
+	if (lock && !found)
+		warnx("no hold of %s has ended on this mount; each host has its own history",
+		      clean(shown, sizeof(shown), lock));
 	if (geteuid() != 0)
 		warnx("these are your own holds; root sees those of all users");
 	return EX_OK;

@@ -492,6 +492,8 @@ static void look_at_mountpoint(struct check *check)
 
 	if (!path)
 		say(check, WRONG, "mount point: %s", strerror(errno));
+	else if (strcmp(path, "/") == 0)
+		say(check, WRONG, "mount point: a mount at / can be neither seen nor taken off");
 	else if (mountpoint_is_zklockfs(path))
 		check_mount_there(check, path);
 	else

@@ -249,6 +249,8 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 		return fail(result, ret_why, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return fail(result, ret_why, strerror(ENOTDIR));
+	if (strcmp(result, "/") == 0)
+		return fail(result, ret_why, "a mount there can be neither seen nor taken off");
 	if (mountpoint_is_zklockfs(result))
 		return fail(result, ret_why, "zklockfs is mounted there already");
 	if (geteuid() != 0 && access(result, R_OK | W_OK | X_OK) < 0)

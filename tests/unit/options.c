@@ -145,12 +145,12 @@ static void defaults(void **state)
 
 	(void)state;
 	gethostname(host, sizeof(host) - 1);
-	ACCEPT(&run, "zk1", "/");
+	ACCEPT(&run, "zk1", "/usr");
 	assert_string_equal(run.options.source, "zk1");
 	assert_string_equal(run.options.servers, "zk1");
 	assert_string_equal(run.options.root, "/locks");
 	assert_true(run.options.make_root);
-	assert_string_equal(run.options.mountpoint, "/");
+	assert_string_equal(run.options.mountpoint, "/usr");
 	assert_false(run.options.foreground);
 	assert_false(run.options.debug);
 	assert_int_equal(run.options.session_timeout_us, 15000000);
@@ -186,7 +186,7 @@ static void every_option(void **state)
 	       ("session_timeout=30s,tick_time=500ms,connect_timeout=1m,mkroot,host=web1,"
 	        "clients=kazoo-rw,retry=5m,drain=0s,uid=1000,gid=4294967294,umask=0"),
 	       "-oallow_other,ro,noatime,context=system_u:object_r:x_t:s0", "zk1:2181/team/locks",
-	       "/", "-f");
+	       "/usr", "-f");
 	assert_int_equal(run.options.session_timeout_us, 30000000);
 	assert_int_equal(run.options.tick_time_us, 500000);
 	assert_int_equal(run.options.connect_timeout_us, 60000000);
@@ -221,7 +221,7 @@ static void debug_stays_in_the_foreground(void **state)
 	for (size_t i = 0; i < LENGTH(ways); i++) {
 		struct run run;
 
-		ACCEPT(&run, ways[i][0], "zk1", "/");
+		ACCEPT(&run, ways[i][0], "zk1", "/usr");
 		assert_true(run.options.foreground);
 		assert_true(run.options.debug);
 		options_free(&run.options);
@@ -243,7 +243,7 @@ static void what_happens_on_loss(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct run run;
 
-		ACCEPT(&run, "-o", rows[i].option, "zk1", "/");
+		ACCEPT(&run, "-o", rows[i].option, "zk1", "/usr");
 		assert_int_equal(run.options.on_lost, rows[i].on_lost);
 		options_free(&run.options);
 	}
@@ -256,19 +256,20 @@ static void the_last_of_two_counts(void **state)
 
 	(void)state;
 	ACCEPT(&run, "-o", "host=a,host=b", "-o", "session_timeout=20s", "-o",
-	       "session_timeout=30s", "zk1", "/");
+	       "session_timeout=30s", "zk1", "/usr");
 	assert_string_equal(run.options.host, "b");
 	assert_int_equal(run.options.session_timeout_us, 30000000);
 	options_free(&run.options);
 
 	/* Of opposites, too. */
-	ACCEPT(&run, "-o", "ro,rw,noatime,relatime,nokeeper,keeper,noprotect,protect", "zk1", "/");
+	ACCEPT(&run, "-o", "ro,rw,noatime,relatime,nokeeper,keeper,noprotect,protect", "zk1",
+	       "/usr");
 	what = told(&run.options);
 	assert_false(run.options.read_only || what.ro || what.noatime);
 	told_free(&what);
 	assert_true(run.options.keeper && run.options.protect);
 	options_free(&run.options);
-	ACCEPT(&run, "-o", "rw,ro,atime,noatime,protect,noprotect", "zk1", "/");
+	ACCEPT(&run, "-o", "rw,ro,atime,noatime,protect,noprotect", "zk1", "/usr");
 	what = told(&run.options);
 	assert_true(run.options.read_only && what.ro && what.noatime);
 	told_free(&what);
@@ -325,7 +326,7 @@ static void options_of_userspace(void **state)
 		struct run run;
 		struct told what;
 
-		ACCEPT(&run, "zk1/locks", "/", "-o", lists[i]);
+		ACCEPT(&run, "zk1/locks", "/usr", "-o", lists[i]);
 		what = told(&run.options);
 		/* dev, suid and exec have no effect. */
 		expect_always(&what);
@@ -363,7 +364,7 @@ static void servers_and_roots(void **state)
 		struct run run;
 		struct told what;
 
-		ACCEPT(&run, rows[i].source, "/");
+		ACCEPT(&run, rows[i].source, "/usr");
 		assert_string_equal(run.options.source, rows[i].source);
 		assert_string_equal(run.options.servers, rows[i].servers);
 		assert_string_equal(run.options.root, rows[i].root);
@@ -384,7 +385,7 @@ static void fsname_cannot_bring_options(void **state)
 	struct told what;
 
 	(void)state;
-	ACCEPT(&run, "zk1,ro,noatime/a\\b", "/");
+	ACCEPT(&run, "zk1,ro,noatime/a\\b", "/usr");
 	assert_string_equal(run.options.root, "/a\\b");
 	what = told(&run.options);
 	expect_always(&what);
@@ -443,50 +444,52 @@ static void bad_usage(void **state)
 	} rows[] = {
 		{{NULL}, "no servers"},
 		{{"zk1"}, "no mount point"},
-		{{"zk1", "/", "more"}, "too many"},
-		{{"-x", "zk1", "/"}, "'-x'"},
-		{{"--nonsense", "zk1", "/"}, "'--nonsense'"},
-		{{"-o", "nonsense", "zk1", "/"}, "'nonsense'"},
-		{{"-o", "nonsense=1", "zk1", "/"}, "'nonsense=1'"},
-		{{"-o", "ro,nonsense,bad", "zk1", "/"}, "'nonsense'"},
-		{{"-o", "fsname=x", "zk1", "/"}, "'fsname=x'"},
-		{{"-o", "hosts=x", "zk1", "/"}, "'hosts=x'"},
-		{{"-o", "mkroot=1", "zk1", "/"}, "'mkroot=1': mkroot takes no value"},
-		{{"-o", "ro=yes", "zk1", "/"}, "'ro=yes': ro takes no value"},
-		{{"-o", "allow_other=1", "zk1", "/"},
+		{{"zk1", "/usr", "more"}, "too many"},
+		{{"-x", "zk1", "/usr"}, "'-x'"},
+		{{"--nonsense", "zk1", "/usr"}, "'--nonsense'"},
+		{{"-o", "nonsense", "zk1", "/usr"}, "'nonsense'"},
+		{{"-o", "nonsense=1", "zk1", "/usr"}, "'nonsense=1'"},
+		{{"-o", "ro,nonsense,bad", "zk1", "/usr"}, "'nonsense'"},
+		{{"-o", "fsname=x", "zk1", "/usr"}, "'fsname=x'"},
+		{{"-o", "hosts=x", "zk1", "/usr"}, "'hosts=x'"},
+		{{"-o", "mkroot=1", "zk1", "/usr"}, "'mkroot=1': mkroot takes no value"},
+		{{"-o", "ro=yes", "zk1", "/usr"}, "'ro=yes': ro takes no value"},
+		{{"-o", "allow_other=1", "zk1", "/usr"},
 	         "'allow_other=1': allow_other takes no value"},
-		{{"-o", "context", "zk1", "/"},
+		{{"-o", "context", "zk1", "/usr"},
 	         "'context': context needs a value, as in context=..."},
-		{{"-o", "ro,retry", "zk1", "/"}, "'retry': retry needs a value"},
-		{{"-o", "hos", "zk1", "/"}, "unknown option 'hos';"},
-		{{"-o", "hostname=a", "zk1", "/"}, "unknown option 'hostname=a';"},
-		{{"-o", "host=", "zk1", "/"}, "host="},
-		{{"-o", "clients=", "zk1", "/"}, "clients=: must be one of curator, curator-rw"},
-		{{"-o", "clients=Kazoo", "zk1", "/"}, "kazoo, kazoo-rw, ruby"},
-		{{"-o", "on_lost=", "zk1", "/"}, "on_lost="},
-		{{"-o", "on_lost=KILL", "zk1", "/"}, "on_lost=KILL"},
-		{{"-o", "on_lost=killed", "zk1", "/"}, "on_lost=killed"},
-		{{"-o", "on_lost", "zk1", "/"},
+		{{"-o", "ro,retry", "zk1", "/usr"}, "'retry': retry needs a value"},
+		{{"-o", "hos", "zk1", "/usr"}, "unknown option 'hos';"},
+		{{"-o", "hostname=a", "zk1", "/usr"}, "unknown option 'hostname=a';"},
+		{{"-o", "host=", "zk1", "/usr"}, "host="},
+		{{"-o", "clients=", "zk1", "/usr"}, "clients=: must be one of curator, curator-rw"},
+		{{"-o", "clients=Kazoo", "zk1", "/usr"}, "kazoo, kazoo-rw, ruby"},
+		{{"-o", "on_lost=", "zk1", "/usr"}, "on_lost="},
+		{{"-o", "on_lost=KILL", "zk1", "/usr"}, "on_lost=KILL"},
+		{{"-o", "on_lost=killed", "zk1", "/usr"}, "on_lost=killed"},
+		{{"-o", "on_lost", "zk1", "/usr"},
 	         "'on_lost': on_lost needs a value, as in on_lost=..."},
-		{{"-o", "credentials=", "zk1", "/"}, "credentials= is empty"},
-		{{"-o", "uid=", "zk1", "/"}, "uid="},
-		{{"-o", "uid=root", "zk1", "/"}, "uid=root: must be a number, at most 4294967294"},
-		{{"-o", "metrics_locks=200", "zk1", "/"},
+		{{"-o", "credentials=", "zk1", "/usr"}, "credentials= is empty"},
+		{{"-o", "uid=", "zk1", "/usr"}, "uid="},
+		{{"-o", "uid=root", "zk1", "/usr"},
+	         "uid=root: must be a number, at most 4294967294"},
+		{{"-o", "metrics_locks=200", "zk1", "/usr"},
 	         "metrics_locks=200: must be a number, at most 100"},
-		{{"-o", "metrics_locks=all", "zk1", "/"}, "must be a number"},
-		{{"-o", "remount", "zk1", "/"}, "a mount cannot change its options"},
-		{{"-o", "remount,ro", "zk1", "/"}, "a mount cannot change its options"},
-		{{"-o", "ro, on_lost=kill", "zk1", "/"}, "' on_lost=kill': commas separate"},
-		{{"-o", "ro ,on_lost=kill", "zk1", "/"}, "'ro ': commas separate"},
-		{{"-o", "uid=-1", "zk1", "/"}, "uid=-1"},
-		{{"-o", "uid=4294967295", "zk1", "/"}, "uid=4294967295"},
-		{{"-o", "gid=99999999999999999999", "zk1", "/"}, "gid=9999"},
-		{{"-o", "umask=8", "zk1", "/"}, "umask=8: must be an octal number, at most 0777"},
-		{{"-o", "umask=1000", "zk1", "/"}, "umask=1000"},
+		{{"-o", "metrics_locks=all", "zk1", "/usr"}, "must be a number"},
+		{{"-o", "remount", "zk1", "/usr"}, "a mount cannot change its options"},
+		{{"-o", "remount,ro", "zk1", "/usr"}, "a mount cannot change its options"},
+		{{"-o", "ro, on_lost=kill", "zk1", "/usr"}, "' on_lost=kill': commas separate"},
+		{{"-o", "ro ,on_lost=kill", "zk1", "/usr"}, "'ro ': commas separate"},
+		{{"-o", "uid=-1", "zk1", "/usr"}, "uid=-1"},
+		{{"-o", "uid=4294967295", "zk1", "/usr"}, "uid=4294967295"},
+		{{"-o", "gid=99999999999999999999", "zk1", "/usr"}, "gid=9999"},
+		{{"-o", "umask=8", "zk1", "/usr"},
+	         "umask=8: must be an octal number, at most 0777"},
+		{{"-o", "umask=1000", "zk1", "/usr"}, "umask=1000"},
 		{{"-o"}, "-o"},
-		{{"zk1", "/", "-o"}, "-o"},
-		{{"", "/"}, "server list"},
-		{{"/locks", "/"}, "server list"},
+		{{"zk1", "/usr", "-o"}, "-o"},
+		{{"", "/usr"}, "server list"},
+		{{"/locks", "/usr"}, "server list"},
 	};
 
 	(void)state;
@@ -541,7 +544,7 @@ static void bad_servers(void **state)
 	for (size_t i = 0; i < LENGTH(sources); i++) {
 		struct run run;
 
-		PARSE(&run, sources[i], "/");
+		PARSE(&run, sources[i], "/usr");
 		expect_refused(&run, 1, "server list", sources[i]);
 	}
 }
@@ -552,34 +555,34 @@ static void sources_with_their_reason(void **state)
 	static const struct {
 		const char *source, *mountpoint, *why;
 	} rows[] = {
-		{"a:1/locks,b:2/locks", "/", "ROOT stands once, behind the last server"},
-		{"a/locks,b/locks", "/", "ROOT stands once, behind the last server"},
-		{"a:1/locks,b:2", "/", "ROOT stands once, behind the last server"},
-		{"::1", "/", "write IPv6 in brackets"},
-		{"zk1,2001:db8::2/locks", "/", "write IPv6 in brackets"},
-		{"zk1:2181:2181", "/", "must be host[:port]"},
-		{"[::@]:2181", "/", "must be host[:port]"},
-		{"z\nk\x7fs/locks", "/", "bad server list 'z?k?s': must be host[:port]"},
-		{"zk1//locks", "/", "'//locks' cannot be a root: a name in it is empty"},
-		{"zk1/a//b", "/", "a name in it is empty"},
-		{"zk1/../x", "/", "'/../x' cannot be a root: a name in it begins with a dot"},
-		{"zk1/a/.zklockfs", "/", "begins with a dot"},
-		{"zk1/zookeeper", "/", "ZooKeeper keeps /zookeeper for itself"},
-		{"zk1/zookeeper/x", "/", "ZooKeeper keeps /zookeeper for itself"},
-		{"zk1/a\x7f", "/", "ZooKeeper does not take a character in it"},
-		{"zk1/a\r", "/",
+		{"a:1/locks,b:2/locks", "/usr", "ROOT stands once, behind the last server"},
+		{"a/locks,b/locks", "/usr", "ROOT stands once, behind the last server"},
+		{"a:1/locks,b:2", "/usr", "ROOT stands once, behind the last server"},
+		{"::1", "/usr", "write IPv6 in brackets"},
+		{"zk1,2001:db8::2/locks", "/usr", "write IPv6 in brackets"},
+		{"zk1:2181:2181", "/usr", "must be host[:port]"},
+		{"[::@]:2181", "/usr", "must be host[:port]"},
+		{"z\nk\x7fs/locks", "/usr", "bad server list 'z?k?s': must be host[:port]"},
+		{"zk1//locks", "/usr", "'//locks' cannot be a root: a name in it is empty"},
+		{"zk1/a//b", "/usr", "a name in it is empty"},
+		{"zk1/../x", "/usr", "'/../x' cannot be a root: a name in it begins with a dot"},
+		{"zk1/a/.zklockfs", "/usr", "begins with a dot"},
+		{"zk1/zookeeper", "/usr", "ZooKeeper keeps /zookeeper for itself"},
+		{"zk1/zookeeper/x", "/usr", "ZooKeeper keeps /zookeeper for itself"},
+		{"zk1/a\x7f", "/usr", "ZooKeeper does not take a character in it"},
+		{"zk1/a\r", "/usr",
 	         "'/a?' cannot be a root: ZooKeeper does not take a character in it"},
-		{"zk1/a\nb", "/", "'/a?b' cannot be a root"},
-		{"zk1/locks ", "/", "'/locks ' cannot be a root: it ends with a blank"},
-		{"zk1\n", "/", "bad server list 'zk1?'"},
-		{"zk1/", "/", "the whole ensemble cannot be mounted"},
-		{"zk1//", "/", "the whole ensemble cannot be mounted"},
-		{"zk1:2181,zk2/", "/", "such as zk1:2181,zk2/locks"},
-		{"zk://zk1:2181/locks", "/", "nothing like zk:// stands in front"},
-		{"zookeeper://zk1,zk2", "/", "nothing like zk:// stands in front"},
+		{"zk1/a\nb", "/usr", "'/a?b' cannot be a root"},
+		{"zk1/locks ", "/usr", "'/locks ' cannot be a root: it ends with a blank"},
+		{"zk1\n", "/usr", "bad server list 'zk1?'"},
+		{"zk1/", "/usr", "the whole ensemble cannot be mounted"},
+		{"zk1//", "/usr", "the whole ensemble cannot be mounted"},
+		{"zk1:2181,zk2/", "/usr", "such as zk1:2181,zk2/locks"},
+		{"zk://zk1:2181/locks", "/usr", "nothing like zk:// stands in front"},
+		{"zookeeper://zk1,zk2", "/usr", "nothing like zk:// stands in front"},
 		{"/mnt/locks", "zk1:2181/locks", "SERVERS[/ROOT] comes first, then MOUNTPOINT"},
-		{"/locks", "/", "ROOT stands behind the servers"},
-		{"", "/", "server list '': it is empty"},
+		{"/locks", "/usr", "ROOT stands behind the servers"},
+		{"", "/usr", "server list '': it is empty"},
 	};
 	static const char *const fronts[] = {"debug", "mkroot"};
 	struct run run;
@@ -624,16 +627,16 @@ static void bad_durations(void **state)
 			if (i >= 3 && values[k][0] == '0')
 				continue; /* 0 is allowed for these */
 			snprintf(option, sizeof(option), "%s=%s", names[i], values[k]);
-			PARSE(&run, "-o", option, "zk1", "/");
+			PARSE(&run, "-o", option, "zk1", "/usr");
 			expect_refused(&run, 1, option, option);
 			expect(strstr(run.err, k < 8 || k == 10 ? "not a duration" : "24h") != NULL,
 			       "%s", run.err);
 		}
 		snprintf(option, sizeof(option), "%s=24h", names[i]);
-		ACCEPT(&run, "-o", option, "zk1", "/");
+		ACCEPT(&run, "-o", option, "zk1", "/usr");
 		options_free(&run.options);
 		snprintf(option, sizeof(option), "%s=1ms", names[i]);
-		ACCEPT(&run, "-o", option, "zk1", "/");
+		ACCEPT(&run, "-o", option, "zk1", "/usr");
 		options_free(&run.options);
 	}
 }
@@ -643,11 +646,11 @@ static void bad_credentials(void **state)
 	struct run run;
 
 	(void)state;
-	PARSE(&run, "-o", "credentials=/nonexistent", "zk1", "/");
+	PARSE(&run, "-o", "credentials=/nonexistent", "zk1", "/usr");
 	expect_refused(&run, 32, "No such file", "no file");
-	PARSE(&run, "-o", "credentials=/", "zk1", "/");
+	PARSE(&run, "-o", "credentials=/", "zk1", "/usr");
 	expect_refused(&run, 32, "regular", "a directory");
-	PARSE(&run, "-o", "credentials=secret", "zk1", "/");
+	PARSE(&run, "-o", "credentials=secret", "zk1", "/usr");
 	expect_refused(&run, 1, "must be absolute", "a relative path");
 }
 
@@ -658,6 +661,8 @@ static void what_cannot_be_mounted(void **state)
 	} rows[] = {
 		{"zk1", "/nonexistent/mount", "/nonexistent/mount"},
 		{"zk1", "", "No such file"},
+		{"zk1", "/", "/: a mount there can be neither seen nor taken off"},
+		{"zk1", "/usr/..", "a mount there can be neither seen nor taken off"},
 		{"zk1", "/dev/null", "/dev/null: Not a directory"},
 		{"zk1", "/dev/null/x", "Not a directory"},
 	};

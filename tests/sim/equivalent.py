@@ -2,9 +2,15 @@
 """Mutants of mutate.py that no fast test can notice, and why. A row: the file, the function, the
 change, the line (from the mutant, or from the engine if something was dropped), the reason."""
 
+SAME = 'where they differ both values are the same'
 MEMORY = 'only where there is no memory, which tests/oom looks at'
 
 EXPLAINED = [
+    ('fs/guard/guard.c', 'run', '< is <=', 'wait_until(guard, look_at <= at ? look_at : at);', SAME),
+    ('fs/files/text.c', 'text_read', '< is <=',
+     'fuse_reply_buf(req, left ? text->data + off : NULL, size <= left ? size : left);', SAME),
+    ('fs/daemon/keeper_run.c', 'be_the_daemon', 'dropped call', 'signal(SIGPIPE, SIG_DFL);',
+     'the daemon and its guardian ignore it, too, and what they fork chooses anew'),
     ('lock_watch.c', 'lock_watch_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('lock_watch.c', 'ask_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('lock_watch.c', 'ask_front', 'dropped call', 'lock_watch_none(lock);', MEMORY),
@@ -77,7 +83,7 @@ EXPLAINED = [
     ('evict.c', 'make_eviction', 'dropped call', 'drop_eviction(eviction);', MEMORY),
     ('lease.c', 'lease_end', '< is <=',
      'return lease->deadline_us <= lease->doubt_us ? lease->deadline_us : lease->doubt_us;',
-     'where they differ both values are the same'),
+     SAME),
     ('lock_info.c', 'make_list', 'dropped assignment', 'reading->entries = NULL;', MEMORY),
     ('poke.c', 'poke_free', 'negated: if', 'if (!(!poke))',
      'a leak, which tests/oom and the sanitizers see; without a poke: ' + MEMORY),

@@ -5,6 +5,7 @@
  */
 #include "host/log.h"
 
+#include "pure/carry.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -296,6 +297,40 @@ static void records_have_no_limit(void **state)
 	assert_int_equal(lines(), 1);
 }
 
+/* What log_carry() writes of where lines go now. */
+static size_t carried(unsigned char *ret_bytes, size_t size)
+{
+	struct carry carry = {0};
+	size_t len;
+
+	carry_begin(&carry);
+	log_carry(&carry);
+	len = carry.len;
+	assert_in_range(len, 1, size);
+	memcpy(ret_bytes, carry.data, len);
+	carry_end(&carry);
+	return len;
+}
+
+static void the_next_daemon_writes_to_the_same_place(void **state)
+{
+	unsigned char before[256], after[256], again[256];
+	struct carry carry = {.loads = true, .checks = true};
+	size_t len = carried(before, sizeof(before));
+
+	(void)state;
+	log_to_syslog(false);
+	assert_int_equal(carried(after, sizeof(after)), len);
+	assert_memory_not_equal(before, after, len);
+	carry_read(&carry, before, len);
+	log_carry(&carry);
+	carry_read_all(&carry);
+	assert_int_equal(carried(again, sizeof(again)), len);
+	assert_memory_equal(again, before, len);
+	log_line(LC_WARNING, "a line");
+	assert_true(lines() > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +344,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(records_have_no_limit, begin, end),
 		cmocka_unit_test_setup_teardown(a_full_pipe_is_not_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(one_message_is_one_line, begin, end),
+		cmocka_unit_test_setup_teardown(the_next_daemon_writes_to_the_same_place, begin,
+	                                        end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

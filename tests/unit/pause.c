@@ -191,6 +191,21 @@ static void one_that_cries_is_not_listened_to(void **state)
 	}
 }
 
+static void each_minute_counts_for_itself(void **state)
+{
+	struct pauses pauses = one(PAUSE_CLOCK, 100 * MS, 0);
+
+	(void)state;
+	pauses.sources[0].most_a_minute = 15;
+	pauses_look(&pauses);
+	for (int i = 0; i < 100; i++) {
+		if (i % 10 == 0)
+			pauses.sources[0].minute_ns -= 61 * SECOND;
+		now.value += SECOND;
+		assert_true(pauses_look(&pauses));
+	}
+}
+
 /* ---- what is read ---- */
 
 static char path[] = "/tmp/zklockfs-pause-XXXXXX";
@@ -340,6 +355,7 @@ int main(void)
 		cmocka_unit_test(a_counter),
 		cmocka_unit_test(a_pause_while_the_rate_is_learnt),
 		cmocka_unit_test(one_that_cries_is_not_listened_to),
+		cmocka_unit_test(each_minute_counts_for_itself),
 		cmocka_unit_test(hypervisors_marker),
 		cmocka_unit_test(no_marker),
 		cmocka_unit_test(the_wall_clock),

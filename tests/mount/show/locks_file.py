@@ -6,6 +6,7 @@ the user's own `ls` and `cat holder` would show."""
 
 import errno
 import os
+import signal
 import subprocess
 
 import rawzk
@@ -167,6 +168,10 @@ def test(case):
     check_foreign(server, a)
     check_users(a)
     until(lambda: a.status()['open_bytes'] == '0', 'nothing is left of what was open')
+    directory = os.open(a.directory, os.O_RDONLY)   # so the mount lasts, and the daemon ends on its own
+    a.process.send_signal(signal.SIGTERM)
+    a.check_end()   # it waits for no reader
+    os.close(directory)
 
 
 run(test)

@@ -4,11 +4,18 @@ change, the line (from the mutant, or from the engine if something was dropped),
 
 SAME = 'where they differ both values are the same'
 MEMORY = 'only where there is no memory, which tests/oom looks at'
+STARVED = 'only where the machine has no memory or no descriptor left at the start'
 
 EXPLAINED = [
     ('fs/guard/guard.c', 'run', '< is <=', 'wait_until(guard, look_at <= at ? look_at : at);', SAME),
     ('fs/files/text.c', 'text_read', '< is <=',
      'fuse_reply_buf(req, left ? text->data + off : NULL, size <= left ? size : left);', SAME),
+    ('fs/daemon/loop.c', 'serve_requests', 'dropped assignment', 'until_us = loop->front->clock_us() +',
+     'it only says how many requests one turn takes'),
+    ('fs/daemon/mount.c', 'mount_begin', 'false is true', 'return true;', STARVED),
+    ('fs/host/signals.c', 'signals_ignore_others', '< is <=',
+     'for (size_t i = 0; i <= sizeof(others) / sizeof(others[0]); i++)',
+     'a read beyond the end, which the sanitizers see'),
     ('fs/daemon/keeper_run.c', 'be_the_daemon', 'dropped call', 'signal(SIGPIPE, SIG_DFL);',
      'the daemon and its guardian ignore it, too, and what they fork chooses anew'),
     ('lock_watch.c', 'lock_watch_front', 'dropped call', 'lock_list_later(lock);', MEMORY),

@@ -23,7 +23,8 @@ LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
 # The cases for a mutant of a room: those that try most of it in a second come first.
 CASES = {room: names.split() for room, names in {
     'daemon': """take/two_mounts survive/reload survive/reload_refused daemon/trace daemon/bad_arguments daemon/sigterm
-        show/status show/metrics survive/remembered ensemble/server_restart survive/reload_on_lost ensemble/retry
+        show/status show/metrics survive/remembered users/users_in_turn ensemble/server_restart
+        survive/reload_on_lost ensemble/retry
         survive/crash_answers daemon/sigterm_twice daemon/unmount daemon/drain""",
     'files': """take/open_flags flock/fcntl_calls flock/flock_calls show/directory show/holder show/locks_file
         show/queue_entry show/queue_listing users/value users/value_unseen queue/lock_names queue/nothing_else take/fsync
@@ -40,7 +41,8 @@ CASES = {room: names.split() for room, names in {
         daemon/bad_arguments survive/reload users/budget take/log_takes take/timed_names lost/suspended lost/paused
         daemon/sigterm""",
     'request': """take/two_mounts take/interrupted flock/fcntl_calls flock/flock_interrupted take/killed_waiter
-        take/opener_gone take/watches daemon/trace take/poll survive/reload queue/mkdir_rmdir users/budget users/chmod
+        take/opener_gone take/watches daemon/trace take/poll survive/reload users/users_in_turn queue/mkdir_rmdir users/budget
+        users/chmod
         daemon/drain""",
     'setup': """daemon/version_and_help daemon/bad_arguments daemon/mount_point daemon/mount_command ensemble/ipv6
         ensemble/root_node ensemble/hung_names ensemble/credentials daemon/check_option survive/reload daemon/dead_mount

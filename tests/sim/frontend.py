@@ -36,7 +36,8 @@ CASES = {room: names.split() for room, names in {
         take/reason take/reentrant take/try_after_close take/interrupted take/killed_waiter flock/flock_refused
         flock/flock_interrupted take/fencing_token take/watches take/opener_gone take/reentrant_family survive/reload
         take/linger take/log_takes show/history take/ahead take/timed_names flock/flock_time_limit lost/lease_over
-        lost/suspended flock/upgrade_kept flock/flock_lost users/invisible""",
+        lost/suspended survive/reload_on_lost flock/upgrade_kept flock/flock_lost
+        users/invisible""",
     'host': """take/two_mounts take/reentrant take/reentrant_family users/invisible show/history daemon/daemon take/linger
         daemon/bad_arguments survive/reload users/budget take/log_takes take/timed_names lost/suspended lost/paused
         daemon/sigterm""",
@@ -44,7 +45,7 @@ CASES = {room: names.split() for room, names in {
         take/opener_gone take/watches daemon/trace take/poll survive/reload users/users_in_turn queue/mkdir_rmdir users/budget
         users/chmod
         daemon/drain""",
-    'setup': """daemon/version_and_help daemon/bad_arguments daemon/mount_point daemon/mount_command ensemble/ipv6
+    'setup': """daemon/version_and_help daemon/bad_arguments daemon/mount_point ensemble/ipv6
         ensemble/root_node ensemble/hung_names ensemble/credentials daemon/check_option survive/reload daemon/dead_mount
         ensemble/server_restart ensemble/server_list ensemble/servers_tried ensemble/retry ensemble/unusable
         ensemble/tick_time""",

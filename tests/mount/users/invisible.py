@@ -30,6 +30,7 @@ def test(case):
     fd = os.open(door, os.O_RDWR)
     check(' pid=- ' in mount.read('build', 'holder'), 'holder')
     until(lambda: 'not visible here' in mount.log(), 'the log tells of a taker that cannot be stopped')
+    check('no descriptor is left' not in mount.log(), 'of nobody who is seen')
     check_errno(errno.EAGAIN, os.open, door, os.O_RDWR | os.O_NONBLOCK)
 
     # No place is kept, and no process gets the place of another one.

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A process by its pidfd, and by its number where there is no pidfd: what it is, whether it runs,
+ * whom it obeys, and a life that is watched on after a crash.
+ */
+#include "host/process.h"
+
+#include "host/family.h"
+#include "pure/carry.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t fork_one(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	return child;
+}
+
+static void end_one(pid_t child)
+{
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* As it is where the kernel has no pidfd. */
+static struct process_ref by_start(pid_t pid)
+{
+	struct process_ref process = {.pid = pid, .fd = -1};
+	struct ancestry ancestry;
+
+	assert_true(family_ancestry(pid, &ancestry));
+	process.start = ancestry.start;
+	return process;
+}
+
+static void what_it_is(void **state)
+{
+	pid_t child = fork_one();
+	struct process_ref process, bare = by_start(child);
+	struct who status;
+
+	(void)state;
+	assert_true(process_open(child, &process));
+	for (int i = 0; i < 2; i++) {
+		assert_true(process_status(i ? &bare : &process, &status));
+		assert_int_equal(status.process, child);
+		assert_int_equal(status.parent, getpid());
+		assert_int_equal(status.real, getuid());
+		assert_int_equal(process_signal(i ? &bare : &process, 0), 0);
+		assert_true(process_runs(i ? &bare : &process));
+	}
+	assert_true(process_is(&process, bare.start, 0));
+	assert_false(process_is(&process, bare.start + 1, 0));
+	assert_true(process_is(&process, bare.start + 1, process_number(&process)) ||
+	            process_number(&process) == 0);
+	assert_false(process_is(&process, bare.start, process_number(&process) + 1));
+	assert_int_equal(process_number(&bare), 0);
+	bare.start++;
+	assert_false(process_runs(&bare)); /* another one of that number */
+	bare.start--;
+	end_one(child);
+	assert_false(process_runs(&process));
+	assert_false(process_runs(&bare));
+	assert_int_equal(process_signal(&process, SIGTERM), ESRCH);
+	process_close(&process);
+	process_close(&process);
+	assert_int_equal(process.fd, -1);
+	assert_false(process_open(child, &process));
+	assert_false(process_open(0, &process));
+}
+
+static void whom_it_obeys(void **state)
+{
+	const struct who status = {.real = 1001, .saved = 1002};
+
+	(void)state;
+	assert_true(process_obeys(&status, 0));
+	assert_true(process_obeys(&status, 1001));
+	assert_true(process_obeys(&status, 1002));
+	assert_false(process_obeys(&status, 1003));
+}
+
+/* The life of the process after a crash of who watched it; -1: it is not watched any more. */
+static int carried(pid_t pid, uid_t uid, int life, bool crashed)
+{
+	struct carry out = {0}, in = {.loads = true, .crashed = crashed};
+	int after;
+
+	carry_begin(&out);
+	(void)process_life_carry(&out, pid, uid, life);
+	carry_read(&in, out.data, out.len);
+	after = process_life_carry(&in, pid, uid, -1);
+	carry_read_all(&in);
+	assert_null(in.bad);
+	carry_end(&out);
+	return after;
+}
+
+static void a_life_over_a_crash(void **state)
+{
+	pid_t child = fork_one(), other = fork_one();
+	int life = family_watch(child), after;
+
+	(void)state;
+	after = carried(child, getuid(), life, true);
+	assert_true(after >= 0 && after != life && family_lives(after));
+	close(after);
+	assert_int_equal(carried(child, getuid(), -1, true), -1); /* none was watched */
+	end_one(child);
+	assert_int_equal(carried(child, getuid(), life, true), -1);
+	close(life);
+	/* Its number is another's now, as far as the kernel tells. */
+	life = family_watch(other);
+	if (process_number(&(struct process_ref){.pid = other, .fd = life}) != 0)
+		assert_int_equal(carried(getpid(), getuid(), life, true), -1);
+	close(life);
+	end_one(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_it_is),
+		cmocka_unit_test(whom_it_obeys),
+		cmocka_unit_test(a_life_over_a_crash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

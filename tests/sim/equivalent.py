@@ -12,6 +12,8 @@ EXPLAINED = [
      'fuse_reply_buf(req, left ? text->data + off : NULL, size <= left ? size : left);', SAME),
     ('fs/daemon/loop.c', 'serve_requests', 'dropped assignment', 'until_us = loop->front->clock_us() +',
      'it only says how many requests one turn takes'),
+    ('fs/daemon/loop.c', 'read_ahead', 'dropped assignment', 'bytes += buffer.size;',
+     'READS_PER_TURN is a limit, too: it only says how many requests one turn takes'),
     ('fs/daemon/mount.c', 'mount_begin', 'false is true', 'return true;', STARVED),
     ('fs/host/signals.c', 'signals_ignore_others', '< is <=',
      'for (size_t i = 0; i <= sizeof(others) / sizeof(others[0]); i++)',

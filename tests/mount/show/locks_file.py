@@ -10,7 +10,8 @@ import signal
 import subprocess
 
 import rawzk
-from harness import ALICE, Stopwatch, check, check_equal, check_errno, command, run, until
+from harness import (ALICE, Stopwatch, check, check_equal, check_errno, command, is_in_the_call, run, spawn,
+                     until)
 
 COLUMNS = ['LOCK', 'MODE', 'HOLDERS', 'WAITERS', 'HELD', 'WAITED', 'HOST', 'PID', 'UID', 'COMMAND',
            'SINCE', 'TOKEN', 'REASON', 'SLOTS']
@@ -168,6 +169,13 @@ def test(case):
     check_foreign(server, a)
     check_users(a)
     until(lambda: a.status()['open_bytes'] == '0', 'nothing is left of what was open')
+    # Who is interrupted does not wait for the servers.
+    server.freeze()
+    reader = spawn(['cat', path], stdout=subprocess.DEVNULL)
+    until(lambda: is_in_the_call(reader.pid) or reader.poll() is not None, 'it reads')
+    reader.kill()
+    until(lambda: reader.poll() is not None, 'it ends')
+    server.thaw()
     directory = os.open(a.directory, os.O_RDONLY)   # so the mount lasts, and the daemon ends on its own
     a.process.send_signal(signal.SIGTERM)
     a.check_end()   # it waits for no reader

@@ -6,6 +6,7 @@ that nobody who comes meets a lock that nobody holds. It goes on over reloads an
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 
@@ -136,6 +137,10 @@ def test(case):
     evicted(case, mount, other)
     for each in (mount, other, plain):
         each.allow('is evicted|evicted by|is lost|killed|goes on')
+    directory = os.open(mount.directory, os.O_RDONLY)   # so the mount lasts, and the daemon ends on its own
+    mount.process.send_signal(signal.SIGTERM)
+    mount.check_end()   # it waits for no reader of a token
+    os.close(directory)
 
 
 run(test)

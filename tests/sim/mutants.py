@@ -18,7 +18,9 @@ import concurrent.futures
 import functools
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,8 @@ sys.dont_write_bytecode = True
 from works import ROOT, Works, compile_file, find, read, run, stem
 
 SEEDS = 20000      # tried at most for each mutant
-SECONDS = 100      # at most for each mutant
+SECONDS = 100      # of the processor, at most for each mutant
+ENDLESS = 600      # such a mutant waits for something
 
 Mutant = collections.namedtuple('Mutant', 'rule name edits judge')
 Sim = collections.namedtuple('Sim', 'profile first')
@@ -1805,20 +1808,27 @@ def sim_command(program, judge, last):
     return command + (['--profile', judge.profile] if judge.profile != 'any' else [])
 
 
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def convict(program, judge):
     """How the mutant was caught, and by which seed; or None."""
     if isinstance(judge, Unit):
         try:
-            done = run([program], timeout=SECONDS)
+            done = run([program], preexec_fn=limit, timeout=ENDLESS)
         except subprocess.TimeoutExpired:
             return stem(judge.source) + ': hangs', None
         if done.returncode == 0:
             return None
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return stem(judge.source) + ': hangs', None
         failed = [line.split()[-1] for line in done.stdout.splitlines() if '[  FAILED  ]' in line]
         return f'{stem(judge.source)}: {failed[0] if failed else "crash"}', None
     try:
         done = run([*sim_command(program, judge, judge.first + SEEDS - 1), '--expect-violation'],
-                   timeout=SECONDS)
+                   preexec_fn=limit, timeout=ENDLESS)
     except subprocess.TimeoutExpired:
         return None
     word = done.stdout.strip().splitlines()[0] if done.stdout.strip() else ''

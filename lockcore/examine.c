@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct lc_examine {
 	const struct lc_config *config;

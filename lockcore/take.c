@@ -11,7 +11,6 @@
 #include "pure/record.h"
 #include "session/counters.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

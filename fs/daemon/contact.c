@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * contact.c - see contact.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "daemon/contact.h"
 
 #include "guard/guardian.h"

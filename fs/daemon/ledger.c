@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * ledger.c - see ledger.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "daemon/ledger.h"
 
 #include "daemon/contact.h"
@@ -22,7 +19,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A new number says that a record has one more part at its end (carry_has()), which older versions
  * pass over. A new order or meaning also needs a new LEAST: then this version and versions older

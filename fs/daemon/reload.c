@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * reload.c - see reload.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "daemon/reload.h"
 
 #include "host/log.h"

@@ -15,7 +15,6 @@
 #include "tree/fixed.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static struct timespec to_timespec(int64_t ms)

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * locks.c - see locks.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "files/locks.h"
 
 #include "files/walk.h"

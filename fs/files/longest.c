@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * longest.c - see longest.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "files/longest.h"
 
 #include "hold/hold.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * viewer.c - see viewer.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "files/viewer.h"
 
 #include "files/lists.h"
@@ -9,7 +6,6 @@
 #include "host/who.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * crew.c - see crew.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "guard/crew.h"
 
 #include "host/clock.h"

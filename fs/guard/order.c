@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * order.c - see order.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "guard/order.h"
 
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #include "host/family.h"
 #include "host/process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

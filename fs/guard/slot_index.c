@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * slot_index.c - see slot_index.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "guard/slot_index.h"
 
 #include <string.h>

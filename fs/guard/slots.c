@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * slots.c - see slots.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "guard/slots.h"
 
 #include <string.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * stop.c - see stop.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "guard/stop.h"
 
 #include "host/clock.h"
@@ -11,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

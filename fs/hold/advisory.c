@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * advisory.c - see advisory.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/advisory.h"
 
 #include "guard/guardian.h"
@@ -13,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * ahead.c - see ahead.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/ahead.h"
 
 #include "hold/hold.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * claim.c - see claim.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/claim.h"
 
 #include "guard/guardian.h"

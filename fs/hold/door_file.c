@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * door_file.c - see door_file.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/door_file.h"
 
 #include "guard/guardian.h"

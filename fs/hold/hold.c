@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * hold.c - see hold.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/hold.h"
 
 #include "guard/guardian.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * hold_carry.c - see hold_carry.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/hold_carry.h"
 
 #include "guard/guardian.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * hold_family.c - see hold_family.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/hold_family.h"
 
 #include "hold/claim.h"

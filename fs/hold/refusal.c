@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * refusal.c - see refusal.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "hold/refusal.h"
 
 #include <errno.h>

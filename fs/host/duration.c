@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * duration.c - see duration.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/duration.h"
 
 #include <stddef.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * family.c - see family.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/family.h"
 
 #include "host/who.h"

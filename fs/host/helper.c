@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * helper.c - see helper.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/helper.h"
 
 #include "host/signals.h"

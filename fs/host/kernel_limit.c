@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * kernel_limit.c - see kernel_limit.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/kernel_limit.h"
 
 #include <stdio.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * memory.c - see memory.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/memory.h"
 
 #include <fcntl.h>

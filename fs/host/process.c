@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * process.c - see process.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/process.h"
 
 #include "host/family.h"

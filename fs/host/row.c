@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * row.c - see row.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/row.h"
 
 #include "lockcore.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * signals.c - see signals.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/signals.h"
 
 #include <errno.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * watchdog.c - see watchdog.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/watchdog.h"
 
 #ifdef ZKLOCKFS_WATCHDOG

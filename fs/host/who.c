@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * who.c - see who.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "host/who.h"
 
 #include <dirent.h>

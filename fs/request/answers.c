@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * answers.c - see answers.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "request/answers.h"
 
 #include "request/frontend.h"

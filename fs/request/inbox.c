@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * inbox.c - see inbox.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "request/inbox.h"
 
 #include "request/frontend.h"

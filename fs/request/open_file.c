@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * open_file.c - see open_file.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "request/open_file.h"
 
 #include "request/frontend.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * pending.c - see pending.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "request/pending.h"
 
 #include "request/frontend.h"

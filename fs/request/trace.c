@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * trace.c - see trace.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "request/trace.h"
 
 #include "host/family.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * bare.c - see bare.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/bare.h"
 
 #include "host/log.h"

@@ -1,12 +1,8 @@
-/* SPDX-License-Identifier: MIT
- *
- * credentials.c - see credentials.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/credentials.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>

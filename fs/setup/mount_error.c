@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * mount_error.c - see mount_error.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/mount_error.h"
 
 #include "host/log.h"

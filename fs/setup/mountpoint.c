@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * mountpoint.c - see mountpoint.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/mountpoint.h"
 
 #include "host/clock.h"

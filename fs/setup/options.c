@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * options.c - see options.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/options.h"
 
 #include "host/duration.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * ready.c - see ready.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/ready.h"
 
 #include "host/log.h"

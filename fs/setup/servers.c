@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * servers.c - see servers.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/servers.h"
 
 #include "host/log.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * settings.c - see settings.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/settings.h"
 
 #include "host/log.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * source.c - see source.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "setup/source.h"
 
 #include "lockcore.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * journal.c - see journal.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "store/journal.h"
 
 #include <assert.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * content.c - see content.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree/content.h"
 
 #include <errno.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * door.c - see door.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree/door.h"
 
 #include "host/duration.h"

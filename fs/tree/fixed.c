@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * fixed.c - see fixed.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree/fixed.h"
 
 #include "tree/history.h"

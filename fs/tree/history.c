@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * history.c - see history.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree/history.h"
 
 #include "host/row.h"

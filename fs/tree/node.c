@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * node.c - see node.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree/node.h"
 
 #include <assert.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * snapshot.c - see snapshot.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree/snapshot.h"
 
 #include <inttypes.h>

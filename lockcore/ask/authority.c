@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * authority.c - see authority.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "ask/authority.h"
 
 #include "pure/record.h"

@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A question waits so long at least while the ensemble is away. */
 #define AWAY_US 20000

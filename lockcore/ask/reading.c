@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * reading.c - see reading.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "ask/reading.h"
 
 #include "pure/record.h"

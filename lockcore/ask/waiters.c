@@ -9,7 +9,6 @@
 #include "lock/lock_watch.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_leaving(struct lock *lock, const struct queue_entry *entry)

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * admission.c - see admission.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "grant/admission.h"
 
 #include "grant/handoff.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * order.c - see order.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "grant/order.h"
 
 #include "lock/loss.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * taker_events.c - see taker_events.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "grant/taker_events.h"
 
 #include "grant/handoff.h"

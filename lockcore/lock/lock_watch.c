@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * lock_watch.c - see lock_watch.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "lock/lock_watch.h"
 
 #include "lock/taker.h"

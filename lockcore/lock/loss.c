@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * loss.c - see loss.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "lock/loss.h"
 
 #include <errno.h>

@@ -1,13 +1,9 @@
-/* SPDX-License-Identifier: MIT
- *
- * taker.c - see taker.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "lock/taker.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool taker_holds_entry(const struct lc_taker *taker)
 {

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * zookeeper_request.c - see zookeeper_port.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "port/zookeeper_port.h"
 
 #include <assert.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * book.c - see book.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/book.h"
 
 #include <assert.h>

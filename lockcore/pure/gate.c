@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * gate.c - see gate.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/gate.h"
 
 #include <assert.h>

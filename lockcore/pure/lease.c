@@ -5,8 +5,6 @@
 #include "pure/lease.h"
 
 #include <assert.h>
-#include <stddef.h>
-#include <string.h>
 
 #define SECOND 1000000
 

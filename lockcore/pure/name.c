@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * name.c - see name.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/name.h"
 
 #include "pure/utf8.h"
@@ -9,7 +6,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DIGITS 10

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * per_user.c - see per_user.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/per_user.h"
 
 #include <assert.h>

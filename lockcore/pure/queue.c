@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * queue.c - see queue.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/queue.h"
 
 #include <assert.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * record.c - see record.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/record.h"
 
 #include "pure/utf8.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * utf8.c - see utf8.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "pure/utf8.h"
 
 #include "lockcore.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * base.c - see base.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "session/base.h"
 
 #include "pure/name.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * counters.c - see counters.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "session/counters.h"
 
 #include <errno.h>

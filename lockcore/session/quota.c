@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * quota.c - see quota.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "session/quota.h"
 
 #include <assert.h>

@@ -17,7 +17,6 @@
 
 #include "session/heartbeat.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -84,12 +84,7 @@ static void found_another(struct lc *lc, const struct home_mark *there)
 	char ours[MARK_TEXT], theirs[MARK_TEXT];
 
 	mark_text(ours, &home->known);
-	if (!home->known.czxid)
-		home_met(lc, LC_ERROR,
-		         "%s may be another ensemble: the version before this one did not remember "
-		         "%s; only a restart of the mount accepts it",
-		         server, home->dir);
-	else if (there)
+	if (there)
 		home_met(lc, LC_ERROR,
 		         "%s is another ensemble: %s there: %s; ours: %s; only a restart of the "
 		         "mount accepts it",
@@ -105,7 +100,7 @@ static void found_another(struct lc *lc, const struct home_mark *there)
 
 bool home_is_set(const struct lc *lc)
 {
-	return lc->home->root != ROOT_UNKNOWN || lc->home->known.czxid;
+	return lc->home->known.czxid != 0;
 }
 
 bool home_may_be_elsewhere(const struct lc *lc)
@@ -238,15 +233,6 @@ void home_missed(struct lc *lc)
 	lc->home->strange = true;
 }
 
-/* In a session that a version without marks has begun: the node of its heartbeats is there. */
-static void dir_learned(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc *lc = ctx;
-
-	if (answer->result == ENSEMBLE_OK && lc->home->known.czxid == 0)
-		read_mark(answer, &lc->home->known);
-}
-
 void home_proved(struct lc *lc)
 {
 	struct home *home = lc->home;
@@ -257,8 +243,6 @@ void home_proved(struct lc *lc)
 	home->certain = true;
 	home->elsewhere = false;
 	home->met[0] = '\0';
-	if (home->known.czxid == 0)
-		lc_submit(lc, ensemble_get(home->dir), dir_learned, lc);
 }
 
 /* ---- the object ---- */
@@ -280,7 +264,7 @@ void home_carry(struct carry *carry, struct lc *lc)
 	struct home *home = lc->home;
 
 	CARRY_ENUM(carry, home->root, ROOT_GONE);
-	CARRY_RANGE(carry, home->known.czxid, 0, INT64_MAX);
+	CARRY_RANGE(carry, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);
 	CARRY_64(carry, home->known.ctime_ms);
 	CARRY_64(carry, home->known.number);
 }

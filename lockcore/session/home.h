@@ -12,7 +12,7 @@
 struct home_mark {
 	int64_t czxid; /* 0: not known */
 	int64_t ctime_ms;
-	uint64_t number; /* 64 random bits, its data; 0: an older version has made it */
+	uint64_t number; /* 64 random bits, its data; 0: it has other data */
 };
 
 /* GOOD: a heartbeat was answered OK. GONE: somebody has removed it since, and that was reported. */
@@ -54,7 +54,7 @@ void home_connected(struct lc *lc);
 void home_find(struct lc *lc);
 /* A node below ROOT_DIR is not there, or a watched one has changed: ROOT_DIR may be gone, too. */
 void home_missed(struct lc *lc);
-/* The mount knows its ensemble, or was at home before: no other one is taken for it. */
+/* The mount knows its ensemble: no other one is taken for it. */
 bool home_is_set(const struct lc *lc);
 /* So it is, and nothing shows yet that this connection leads there. */
 bool home_may_be_elsewhere(const struct lc *lc);

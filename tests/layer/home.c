@@ -394,51 +394,6 @@ static void remembered(void **state)
 	rig_expect_reported(rig, "is another ensemble");
 }
 
-/* A version without marks has begun the session. Its ensemble is known as soon as it has answered
- * a heartbeat. */
-static void learned(void **state)
-{
-	struct rig *rig = *state;
-
-	rig->home.known = (struct home_mark){0};
-	rig_disconnect(rig);
-	rig_connect(rig, RIG_SESSION);
-	rig_forget(rig);
-	rig_answer_version(rig, 1);
-	assert_non_null(strstr(rig->sent, "get " DIR));
-	rig_prove(rig);
-	rig_answer_mark(rig, 50, RIG_NUMBER);
-	next_session(rig);
-	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
-	rig_expect_reported(rig, "is another ensemble");
-}
-
-/* It is over before that, or its id is known elsewhere, where its node is not: any mark may be that
- * of another ensemble. */
-static void not_learned(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct rig *rig = rig_begin_ready();
-
-		rig->home.known = (struct home_mark){0};
-		if (i == 0) {
-			next_session(rig);
-		} else {
-			rig_disconnect(rig);
-			rig_connect(rig, RIG_SESSION);
-			rig_answer_error(rig, ENSEMBLE_NONODE);
-			rig_forget(rig);
-		}
-		answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
-		rig_expect_reported(rig, "server:2181 may be another ensemble: the version before "
-		                         "this one did not remember " DIR);
-		rig_run(rig, 0);
-		rig_expect_sent(rig, i == 0 ? "close" : "drop");
-		rig_finish(rig);
-	}
-}
-
 /* ---- servers that close each connection ---- */
 
 static void turn_away(struct rig *rig)
@@ -551,8 +506,6 @@ int main(void)
 		READY(lost_while_reading),
 		READY(waits_longer),
 		READY(remembered),
-		READY(learned),
-		cmocka_unit_test(not_learned),
 		READY(turned_away),
 		READY(turned_away_and_back),
 		READY(turned_away_in_a_short_session),

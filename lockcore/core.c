@@ -328,24 +328,9 @@ void lc_send(struct lc *lc)
 
 /* ---- looking at it ---- */
 
-bool lc_doubted(struct lc *lc)
-{
-	return session_is_doubted(lc);
-}
-
-void lc_raise_tick(struct lc *lc, int64_t tick_us)
-{
-	session_raise_tick(lc, tick_us);
-}
-
 bool lc_ready(const struct lc *lc)
 {
 	return session_is_ready(lc);
-}
-
-int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms)
-{
-	return session_ensemble_ms(lc, wall_ms);
 }
 
 const char *lc_host(const struct lc *lc)

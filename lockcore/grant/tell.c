@@ -11,7 +11,7 @@ static bool may_tell_grant(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
-	if (session_is_doubted(lc)) {
+	if (lc_doubted(lc)) {
 		taker_lose(taker);
 		return false;
 	}

@@ -133,7 +133,7 @@ static void compare_clocks(struct lc *lc, const struct ensemble_stat *stat)
 	lc->session->beat.clock_to_us = lc_now(lc);
 }
 
-int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms)
+int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms)
 {
 	const struct session *session = lc->session;
 	int64_t least = session->beat.clock_ms + (lc_now(lc) - session->beat.clock_to_us) / 1000;

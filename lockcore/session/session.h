@@ -111,11 +111,6 @@ void session_marks_read(struct lc *lc);
 void session_prove(struct lc *lc);
 /* The lease is not over. It may be in doubt. */
 bool session_lease_is_valid(struct lc *lc);
-/* Looks whether there is a reason to doubt the clock. True: nothing is good now, neither a
- * grant nor a hold; within LEASE_DOUBT_US it is good again, or lost. */
-bool session_is_doubted(struct lc *lc);
-/* A server has a longer tickTime than was known; shorter ones are ignored. */
-void session_raise_tick(struct lc *lc, int64_t tick_us);
 /* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */
 void session_check(struct lc *lc);
 /* A write that was sent at that time was answered OK. */
@@ -128,8 +123,6 @@ void session_node_lost(struct lc *lc);
 void session_node_refused(struct lc *lc);
 /* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
 void session_node_written(struct lc *lc, bool certain);
-/* See lc_ensemble_ms(). */
-int64_t session_ensemble_ms(struct lc *lc, int64_t wall_ms);
 /* The text for the heartbeats' node: the host, and the version that the node will have if
  * nobody else writes to it. It has the same length each time: where others have filled a quota of
  * bytes, the ensemble refuses any change of a length. Returns its length. */

@@ -134,7 +134,7 @@ static void doubt_lease(struct lc *lc)
 		          "ensemble answers again");
 }
 
-bool session_is_doubted(struct lc *lc)
+bool lc_doubted(struct lc *lc)
 {
 	if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))
 		doubt_lease(lc);
@@ -172,7 +172,7 @@ void session_report_ticks(struct lc *lc)
 	          "ensemble answers again");
 }
 
-void session_raise_tick(struct lc *lc, int64_t tick_us)
+void lc_raise_tick(struct lc *lc, int64_t tick_us)
 {
 	struct session *session = lc->session;
 	bool doubted;

@@ -235,7 +235,7 @@ static void too_short_elsewhere(void **state)
 
 	rig_end_session(rig, false);
 	rig_accept(rig, RIG_SESSION + 1, 4 * SECOND);
-	session_raise_tick(&rig->lc, 3 * SECOND);
+	lc_raise_tick(&rig->lc, 3 * SECOND);
 	answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
 	expect_left(rig, "server:2181 is another ensemble");
 	rig_disconnect(rig);

@@ -286,11 +286,11 @@ static void evicted_while_standing_still(void **state)
 	come_back(rig);
 	assert_false(lc_holds(taker));
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 	takers_turn(rig);
 	rig_expect_told(rig, "1 lost");
 	rig_answer_version(rig, 2);
-	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_doubted(&rig->lc));
 	assert_false(lc_holds(taker));
 }
 

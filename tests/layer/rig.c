@@ -485,7 +485,7 @@ void rig_doubt_now(struct rig *rig)
 {
 	rig->lc.config.disrupted = disrupted;
 	is_disrupted = true;
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 }
 
 void rig_doubt(struct rig *rig)

@@ -108,15 +108,15 @@ static void tells_the_clock(void **state)
 	struct rig *rig = *state;
 	struct ensemble_stat stat = {.version = 1, .mtime_ms = 50000};
 
-	assert_int_equal(session_ensemble_ms(&rig->lc, 7777), 7777); /* nothing is known */
+	assert_int_equal(lc_ensemble_ms(&rig->lc, 7777), 7777); /* nothing is known */
 	session_check(&rig->lc);
 	rig->now_us += 40 * MS;
 	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
 	rig->now_us += 1000 * MS;
-	assert_int_equal(session_ensemble_ms(&rig->lc, 7777), 51000);
-	assert_int_equal(session_ensemble_ms(&rig->lc, 51000), 51000);
-	assert_int_equal(session_ensemble_ms(&rig->lc, 51030), 51030); /* they may agree */
-	assert_int_equal(session_ensemble_ms(&rig->lc, 99999), 51041);
+	assert_int_equal(lc_ensemble_ms(&rig->lc, 7777), 51000);
+	assert_int_equal(lc_ensemble_ms(&rig->lc, 51000), 51000);
+	assert_int_equal(lc_ensemble_ms(&rig->lc, 51030), 51030); /* they may agree */
+	assert_int_equal(lc_ensemble_ms(&rig->lc, 99999), 51041);
 }
 
 /* A heartbeat may get no answer although the connection lives. */
@@ -326,7 +326,7 @@ static void doubted(void **state)
 {
 	struct rig *rig = *state;
 
-	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_doubted(&rig->lc));
 	rig_doubt(rig);
 	rig_expect_sent(rig, "drop");
 	rig_expect_reported(rig, "the clock may have stood still");
@@ -345,10 +345,10 @@ static void doubted(void **state)
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
 	/* The second write goes behind what the layers above have asked for. */
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
 	rig_answer_version(rig, 2);
-	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_doubted(&rig->lc));
 	assert_false(session_may_grant(&rig->lc));
 	rig_forget(rig);
 	session_marks_read(&rig->lc);
@@ -382,12 +382,12 @@ static void doubt_ends_the_lease(void **state)
 	rig_disconnect(rig);
 	rig_forget(rig);
 	rig_run(rig, 2 * SECOND - 1);
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
 	rig_expect_told(rig, "over");
 	assert_int_equal(told_deadline_us, rig->now_us);
-	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_doubted(&rig->lc));
 	assert_false(session_lease_is_valid(&rig->lc));
 }
 
@@ -399,7 +399,7 @@ static void doubt_is_not_ended_by_an_older_write(void **state)
 
 	rig_doubt(rig);
 	session_wrote(&rig->lc, before_us);
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 	rig_forget(rig);
 }
 
@@ -420,7 +420,7 @@ static void doubt_wants_a_later_connection(void **state)
 	rig_answer_version(rig, 1);
 	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
 	rig_answer_version(rig, 2);
-	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_doubted(&rig->lc));
 	rig_forget(rig);
 }
 
@@ -452,10 +452,10 @@ static void ticks_are_longer(void **state)
 {
 	struct rig *rig = *state;
 
-	session_raise_tick(&rig->lc, 2 * SECOND);
-	session_raise_tick(&rig->lc, SECOND);
+	lc_raise_tick(&rig->lc, 2 * SECOND);
+	lc_raise_tick(&rig->lc, SECOND);
 	assert_int_equal(lease_spacing(&rig->session.lease), 1250 * MS);
-	session_raise_tick(&rig->lc, 3 * SECOND);
+	lc_raise_tick(&rig->lc, 3 * SECOND);
 	assert_string_equal(rig->reported, "");
 	rig_expect_sent(rig, "");
 	assert_true(session_may_grant(&rig->lc));
@@ -478,11 +478,11 @@ static void ticks_are_longer_than_the_steps(void **state)
 		session_wrote(&rig->lc, rig->now_us);
 	}
 	rig_forget(rig);
-	session_raise_tick(&rig->lc, 3 * SECOND);
+	lc_raise_tick(&rig->lc, 3 * SECOND);
 	rig_expect_reported(rig, "the tickTime of the servers has grown: held locks are in doubt "
 	                         "until the ensemble answers again");
 	rig_expect_sent(rig, "drop");
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 	assert_int_equal(rig->lc.counters.clock_doubts, 0);
 	rig_disconnect(rig);
 	rig_forget(rig);
@@ -492,7 +492,7 @@ static void ticks_are_longer_than_the_steps(void **state)
 	rig_answer_version(rig, 1);
 	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
 	rig_answer_version(rig, 2);
-	assert_false(session_is_doubted(&rig->lc));
+	assert_false(lc_doubted(&rig->lc));
 	assert_int_equal(told_deadline_us, rig->now_us + 14670 * MS);
 	rig_forget(rig);
 }
@@ -501,11 +501,11 @@ static void ticks_are_too_long_for_the_session(void **state)
 {
 	struct rig *rig = *state;
 
-	session_raise_tick(&rig->lc, 10 * SECOND);
+	lc_raise_tick(&rig->lc, 10 * SECOND);
 	rig_expect_reported(rig, "the ensemble grants a session of 15000 ms; with a tick of 10000 "
 	                         "ms the lease needs 19000 ms at least");
 	rig_expect_told(rig, "unusable ERANGE");
-	session_raise_tick(&rig->lc, 20 * SECOND);
+	lc_raise_tick(&rig->lc, 20 * SECOND);
 	rig_expect_told(rig, "");
 }
 
@@ -534,7 +534,7 @@ static void ticks_are_longer_for_the_next_process(void **state)
 	session_reopen(&rig->lc);
 	rig_expect_reported(rig, "the tickTime of the servers has grown");
 	assert_int_equal(lease_spacing(&rig->session.lease), 1750 * MS);
-	assert_true(session_is_doubted(&rig->lc));
+	assert_true(lc_doubted(&rig->lc));
 	rig_run(rig, 2 * SECOND - 1);
 	rig_expect_told(rig, "");
 	rig_run(rig, 1);
@@ -547,7 +547,7 @@ static void ticks_are_longer_from_the_start(void **state)
 {
 	struct rig *rig = *state;
 
-	session_raise_tick(&rig->lc, 4 * SECOND);
+	lc_raise_tick(&rig->lc, 4 * SECOND);
 	assert_string_equal(rig->reported, "");
 	rig_accept(rig, RIG_SESSION, 8 * SECOND);
 	assert_non_null(strstr(rig->reported, "the ensemble grants a session of 8000 ms, and "

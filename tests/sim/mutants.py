@@ -1422,7 +1422,7 @@ mutant(36, 'doubt_waits_for_the_old_connection', 'session.c',
        '\tif (!session_lease_is_valid',
        sim('suspicions'))
 mutant(36, 'told_in_doubt', 'tell.c',
-       'if (session_is_doubted(lc)) {',
+       'if (lc_doubted(lc)) {',
        'if (false) {',
        sim('clocks'))
 mutant(36, 'held_in_doubt', 'hold.c',

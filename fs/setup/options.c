@@ -54,7 +54,7 @@ static const char usage[] =
 	"  allow_other           let other users in; always set when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";
 
-enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_IGNORE, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
+enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
@@ -115,47 +115,6 @@ static const struct fuse_opt table[] = {
 	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
 	FUSE_OPT_KEY("defcontext=", KEY_FORWARD),
 	FUSE_OPT_KEY("rootcontext=", KEY_FORWARD),
-	/* Options that mount(8), fstab and systemd keep for themselves, and the opposites of
-	 * those that are always set. */
-	FUSE_OPT_KEY("defaults", KEY_IGNORE),
-	FUSE_OPT_KEY("_netdev", KEY_IGNORE),
-	FUSE_OPT_KEY("nofail", KEY_IGNORE),
-	FUSE_OPT_KEY("auto", KEY_IGNORE),
-	FUSE_OPT_KEY("noauto", KEY_IGNORE),
-	FUSE_OPT_KEY("user", KEY_IGNORE),
-	FUSE_OPT_KEY("user=", KEY_IGNORE),
-	FUSE_OPT_KEY("helper=", KEY_IGNORE),
-	FUSE_OPT_KEY("uhelper=", KEY_IGNORE),
-	FUSE_OPT_KEY("silent", KEY_IGNORE),
-	FUSE_OPT_KEY("loud", KEY_IGNORE),
-	FUSE_OPT_KEY("dirsync", KEY_IGNORE),
-	FUSE_OPT_KEY("nomand", KEY_IGNORE),
-	FUSE_OPT_KEY("noiversion", KEY_IGNORE),
-	FUSE_OPT_KEY("symfollow", KEY_IGNORE),
-	FUSE_OPT_KEY("nouser", KEY_IGNORE),
-	FUSE_OPT_KEY("users", KEY_IGNORE),
-	FUSE_OPT_KEY("owner", KEY_IGNORE),
-	FUSE_OPT_KEY("group", KEY_IGNORE),
-	FUSE_OPT_KEY("comment=", KEY_IGNORE),
-	FUSE_OPT_KEY("x-", KEY_IGNORE),
-	FUSE_OPT_KEY("dev", KEY_IGNORE),
-	FUSE_OPT_KEY("nodev", KEY_IGNORE),
-	FUSE_OPT_KEY("suid", KEY_IGNORE),
-	FUSE_OPT_KEY("nosuid", KEY_IGNORE),
-	FUSE_OPT_KEY("exec", KEY_IGNORE),
-	FUSE_OPT_KEY("noexec", KEY_IGNORE),
-	FUSE_OPT_KEY("diratime", KEY_IGNORE),
-	FUSE_OPT_KEY("nodiratime", KEY_IGNORE),
-	FUSE_OPT_KEY("norelatime", KEY_IGNORE),
-	FUSE_OPT_KEY("nostrictatime", KEY_IGNORE),
-	FUSE_OPT_KEY("lazytime", KEY_IGNORE),
-	FUSE_OPT_KEY("nolazytime", KEY_IGNORE),
-	FUSE_OPT_KEY("-v", KEY_IGNORE),
-	FUSE_OPT_KEY("-n", KEY_IGNORE),
-	FUSE_OPT_KEY("-s", KEY_IGNORE),
-	FUSE_OPT_KEY("async", KEY_IGNORE),
-	FUSE_OPT_KEY("sync", KEY_IGNORE),
-	FUSE_OPT_KEY("default_permissions", KEY_IGNORE),
 	FUSE_OPT_END,
 };
 
@@ -167,6 +126,29 @@ static int take_argument(struct raw *raw, const char *arg)
 		return 0;
 	*to = strdup(arg);
 	return *to ? 0 : -1;
+}
+
+/* Options that mount(8), fstab and systemd keep for themselves, and the opposites of those that are
+ * always set. mount(8) takes `a,,b`, too. */
+static bool is_ignored(const char *arg)
+{
+	static const char names[] =
+		"defaults\0_netdev\0nofail\0auto\0noauto\0user\0silent\0loud\0dirsync\0"
+		"nomand\0noiversion\0symfollow\0nouser\0users\0owner\0group\0dev\0nodev\0"
+		"suid\0nosuid\0exec\0noexec\0diratime\0nodiratime\0norelatime\0"
+		"nostrictatime\0lazytime\0nolazytime\0-v\0-n\0-s\0async\0sync\0"
+		"default_permissions\0";
+	static const char *const begins[] = {"user=", "helper=", "uhelper=", "comment=", "x-"};
+
+	if (!*arg)
+		return true;
+	for (const char *name = names; *name; name += strlen(name) + 1)
+		if (strcmp(arg, name) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (strncmp(arg, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }
 
 /* 0: the option is taken. libfuse gets only the forwarded ones. */
@@ -191,8 +173,6 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	case KEY_DEBUG:
 		raw->foreground = raw->debug = 1;
 		return 0;
-	case KEY_IGNORE:
-		return 0;
 	case KEY_FORWARD:
 		raw->all_users |= strcmp(arg, "allow_other") == 0;
 		/* Commas in its value, as in context=, come escaped and must stay so. */
@@ -200,10 +180,7 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	case FUSE_OPT_KEY_NONOPT:
 		return take_argument(raw, arg);
 	default:
-		/* Userspace's own options: systemd's x-systemd.* among them. */
-		if (strncmp(arg, "x-", 2) == 0 || strncmp(arg, "comment=", 8) == 0)
-			return 0;
-		if (!*arg) /* as mount(8) takes `a,,b` */
+		if (is_ignored(arg))
 			return 0;
 		if (!raw->bad)
 			raw->bad = strdup(arg);

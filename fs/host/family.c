@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/family.h"
 
+#include "host/clock.h"
 #include "host/who.h"
 
 #include <poll.h>
@@ -62,18 +63,10 @@ static struct remembered {
 	struct caller caller;
 } remembered[REMEMBERED_COUNT];
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
 static struct remembered *remember_thread(pid_t thread)
 {
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
-	int64_t now = now_ns();
+	int64_t now = clock_read_ns(CLOCK_MONOTONIC_COARSE);
 
 	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS)
 		*entry = (struct remembered){
@@ -132,26 +125,20 @@ void family_identify(pid_t thread, struct caller *ret_caller)
 
 /* ---- descent ---- */
 
-/* The processor time of the daemon: a busy machine must not make it overlook an ancestor. */
-static int64_t spent_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
 struct lineage *family_lineage(pid_t pid)
 {
 	pid_t line[GENERATIONS_MAX];
-	int64_t end_ns = spent_ns() + LOOKED_UP_NS;
+	/* The processor time of the daemon: a busy machine must not make it overlook an ancestor. */
+	int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + LOOKED_UP_NS;
 	struct lineage *lineage;
 	struct who who;
 	size_t count = 0;
 
 	while (pid > 0 && count < GENERATIONS_MAX && (pid != 1 || count == 0)) {
 		line[count++] = pid;
-		pid = spent_ns() < end_ns && who_is(pid, &who) ? who.parent : 0;
+		pid = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns && who_is(pid, &who)
+		              ? who.parent
+		              : 0;
 	}
 	lineage = count > 0 ? malloc(sizeof(*lineage) + count * sizeof(line[0])) : NULL;
 	if (!lineage)

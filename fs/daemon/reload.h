@@ -13,7 +13,7 @@
  * may go wrong then: so the records are checked once more right before the exec, and the check does
  * all that the other program does then, apart from what can be done only once.
  *
- * Which versions understand each other is decided in lockcore/pure/state.h and ledger.c.
+ * Which versions understand each other is decided in ledger.c.
  */
 #ifndef FS_RELOAD_H
 #define FS_RELOAD_H

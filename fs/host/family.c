@@ -128,7 +128,7 @@ void family_identify(pid_t thread, struct caller *ret_caller)
 struct lineage *family_lineage(pid_t pid)
 {
 	pid_t line[GENERATIONS_MAX];
-	/* The processor time of the daemon: a busy machine must not make it overlook an ancestor. */
+	/* The daemon's processor time: a busy machine must not make it overlook an ancestor. */
 	int64_t end_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + LOOKED_UP_NS;
 	struct lineage *lineage;
 	struct who who;

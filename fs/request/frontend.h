@@ -4,8 +4,8 @@
  *
  * A request has one owner and gets one answer. No handler waits.
  */
-#ifndef FS_FACE_H
-#define FS_FACE_H
+#ifndef FS_FRONTEND_H
+#define FS_FRONTEND_H
 
 #include "host/budget.h"
 #include "host/pause.h"

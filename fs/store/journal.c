@@ -49,7 +49,7 @@ size_t journal_size(size_t len)
 	return sizeof(struct journal_item) + up_to(len, UNIT);
 }
 
-/* FNV-1a, of 8 bytes at a time: as carry.c's. */
+/* FNV-1a, of 8 bytes at a time. */
 static uint64_t batch_sum(const struct journal_batch *batch)
 {
 	const unsigned char *bytes = (const unsigned char *)batch;

@@ -286,6 +286,16 @@ void call_heard(struct lc_call *call)
 	call->lc->reads->silent = false;
 }
 
+bool call_meant(struct lc_call *call, const struct ensemble_answer *answer,
+                enum ensemble_result result)
+{
+	bool meant = answer->result == result && !call->told;
+
+	if (meant)
+		call_heard(call);
+	return meant;
+}
+
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
 	call_heard(call);

@@ -73,6 +73,9 @@ struct lc_call *call_of(struct reader *reader);
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
 /* An answer that means something else than its result: the kind goes on. */
 void call_heard(struct lc_call *call);
+/* The same, if it is of that result and somebody waits for it. */
+bool call_meant(struct lc_call *call, const struct ensemble_answer *answer,
+                enum ensemble_result result);
 /* Nothing can end the call any more: the frontend is told right after, then call_free_if_done(). */
 void call_close(struct lc_call *call);
 void call_free_if_done(struct lc_call *call);

@@ -334,8 +334,7 @@ static void token_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_NONODE)) {
 		lock_want_list(call->taker->entry.lock);
 		call_fail(call, -EIO);
 		return;

@@ -217,7 +217,6 @@ void eviction_carry(struct carry *carry, void *ctx, struct stored *stored)
 struct evict_call {
 	struct lc_call call;
 	char *by;
-	uid_t uid;
 	int64_t token; /* of the entry that is meant; 0: any */
 	char *lock;    /* its path */
 	bool owner;    /* the lock's, as of this version */
@@ -266,27 +265,22 @@ static void mark_answered(void *ctx, const struct ensemble_answer *answer)
 	/* The call is gone, but the entry is marked. */
 	if (answer->result == ENSEMBLE_OK && call->told)
 		follow_up(ctx);
-	if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_BADVERSION))
 		call_ask(call);
-	} else if (call_answered(call, answer)) {
+	else if (call_answered(call, answer))
 		is_marked(ctx);
-	}
 }
 
 static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_NONODE))
 		call_succeed(call);
-	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
-		call_heard(call);
+	else if (call_meant(call, answer, ENSEMBLE_BADVERSION))
 		call_ask(call);
-	} else {
+	else
 		call_done_answered(ctx, answer);
-	}
 }
 
 /* The owner of the lock may evict, if still the owner when the mark is written. */
@@ -308,11 +302,11 @@ static bool may_evict(const struct evict_call *evict, const struct ensemble_answ
 {
 	struct lc_entry_info info;
 
-	if (evict->uid == 0 || evict->owner)
+	if (evict->call.uid == 0 || evict->owner)
 		return true;
 	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
 	return evict->name.of_mount && answer->stat->ephemeral_owner != 0 &&
-	       info.uid == (int64_t)evict->uid;
+	       info.uid == (int64_t)evict->call.uid;
 }
 
 static void check_lock_owner(void *ctx, const struct ensemble_answer *answer)
@@ -323,7 +317,7 @@ static void check_lock_owner(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(&evict->call, answer))
 		return;
 	authority_read(evict->call.lc, answer, &now);
-	evict->owner = authority_owns(&now, evict->uid);
+	evict->owner = authority_owns(&now, evict->call.uid);
 	evict->lock_version = answer->stat->version;
 	if (evict->owner)
 		call_ask(&evict->call);
@@ -339,8 +333,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	int64_t wait_us;
 	size_t len;
 
-	if (answer->result == ENSEMBLE_NONODE && evict->deleting && !call->told) {
-		call_heard(call);
+	if (evict->deleting && call_meant(call, answer, ENSEMBLE_NONODE)) {
 		call_succeed(call);
 		return;
 	}
@@ -387,7 +380,6 @@ static void evict_ask(struct lc_call *call)
 static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char *path,
                              const struct lc_evictor *by)
 {
-	evict->uid = by->uid;
 	evict->token = by->token;
 	evict->by = strdup(by->name);
 	evict->eviction = path ? make_eviction(lc, path, &evict->name) : NULL;

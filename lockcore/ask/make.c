@@ -20,7 +20,6 @@
 
 struct make_call {
 	struct lc_call call;
-	uid_t uid;
 	char *above; /* NULL: it is not looked at */
 	int limit;   /* how many locks may be there already */
 	char data[RECORD_LOCK_MAX];
@@ -65,7 +64,7 @@ static void check_above(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(&make->call, answer))
 		return;
 	authority_read(make->call.lc, answer, &above);
-	make->limit = authority_owns(&above, make->uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
+	make->limit = authority_owns(&above, make->call.uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
 	if (answer->stat->children < make->limit)
 		create(make);
 	else
@@ -82,24 +81,12 @@ static void make_ask(struct lc_call *call)
 		create(make);
 }
 
-/* False: no memory. */
-static bool look_above(struct make_call *make, struct lc *lc, const char *lock)
-{
-	const char *name = strrchr(lock, '/');
-
-	if (make->uid == 0 || !name)
-		return true;
-	make->above = lc_path(lc, lock);
-	if (make->above)
-		*strrchr(make->above, '/') = '\0';
-	return make->above;
-}
-
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
              lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	const char *name = strrchr(lock, '/'), *why;
 	struct make_call *make;
+	bool looks = name && attributes->uid != 0;
 	int r = lc_check_name(lc, name ? name + 1 : lock, &why);
 
 	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)
@@ -110,8 +97,10 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 	                .finish = make_finish, .changes = true, .done = done, .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
-	make->uid = make->call.uid = attributes->uid;
+	make->call.uid = attributes->uid;
+	if (looks)
+		make->above = lc_path_above(lc, lock);
 	make->len = record_format_lock(make->data, attributes);
-	return call_begin(&make->call, lc, look_above(make, lc, lock) ? lc_path(lc, lock) : NULL,
+	return call_begin(&make->call, lc, !looks || make->above ? lc_path(lc, lock) : NULL,
 	                  ret_call);
 }

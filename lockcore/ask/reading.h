@@ -26,7 +26,6 @@ enum reading_kind {
 	READING_LOCK,  /* a lock's data; that it is not there is said after a sync only */
 	READING_ENTRY, /* an entry's data */
 	READING_QUEUE, /* a lock's names, judged by how many may hold it; a sync as above */
-	READING_KINDS
 };
 
 struct reading {

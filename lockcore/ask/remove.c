@@ -20,7 +20,6 @@
 
 struct remove_call {
 	struct lc_call call;
-	uid_t by;
 	char *above;     /* the lock above; NULL: it stands in the root */
 	int32_t version; /* of the lock, when it was read */
 };
@@ -36,15 +35,10 @@ static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_NOTEMPTY))
 		call_fail(call, -EBUSY); /* a mount has it as its root */
-	} else if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
+	else if (call_meant(call, answer, ENSEMBLE_NONODE) || call_answered(call, answer))
 		call_ask(call);
-	} else if (call_answered(call, answer)) {
-		call_ask(call);
-	}
 }
 
 /* It has been the root of a mount. */
@@ -87,15 +81,12 @@ static void lock_deleted(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	if (answer->result == ENSEMBLE_NOTEMPTY && !call->told) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_NOTEMPTY))
 		call_read(call, READING_QUEUE, call->path, remains_listed);
-	} else if (answer->result == ENSEMBLE_BADVERSION && !call->told) {
-		call_heard(call);
+	else if (call_meant(call, answer, ENSEMBLE_BADVERSION))
 		call_ask(call); /* it may be another's by now */
-	} else {
+	else
 		call_done_answered(ctx, answer);
-	}
 }
 
 /* `above`: the lock above as it was read, if the right to remove comes from there. */
@@ -121,7 +112,7 @@ static void check_owner_above(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(&remove->call, answer))
 		return;
 	authority_read(remove->call.lc, answer, &above);
-	if (authority_owns(&above, remove->by))
+	if (authority_owns(&above, remove->call.uid))
 		delete_lock(remove, answer->stat);
 	else
 		call_fail(&remove->call, -EPERM);
@@ -139,8 +130,8 @@ static void check_lock(void *ctx, const struct ensemble_answer *answer)
 	remove->version = answer->stat->version;
 	if (answer->stat->ephemeral_owner != 0)
 		call_fail(call, -ENOENT); /* an entry, not a lock */
-	else if (authority_owns(&now, remove->by) ||
-	         (!remove->above && remove->by == call->lc->config.uid))
+	else if (authority_owns(&now, remove->call.uid) ||
+	         (!remove->above && remove->call.uid == call->lc->config.uid))
 		delete_lock(remove, NULL);
 	else if (!remove->above)
 		call_fail(call, -EPERM);
@@ -163,14 +154,9 @@ int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *
 
 	if (!remove)
 		return -ENOMEM;
-	remove->by = remove->call.uid = by;
-	if (slash) {
-		remove->above = lc_path(lc, lock);
-		if (!remove->above) {
-			free(remove);
-			return -ENOMEM;
-		}
-		*strrchr(remove->above, '/') = '\0';
-	}
-	return call_begin(&remove->call, lc, lc_path(lc, lock), ret_call);
+	remove->call.uid = by;
+	if (slash)
+		remove->above = lc_path_above(lc, lock);
+	return call_begin(&remove->call, lc, !slash || remove->above ? lc_path(lc, lock) : NULL,
+	                  ret_call);
 }

@@ -101,7 +101,7 @@ struct entry *entry_of_node(struct lock *lock, const char *znode, const struct e
 
 /* ---- its state ---- */
 
-/* The only place that changes it, but for taker_restore(). */
+/* The only place that changes it, but for taker_record.c. */
 static void set_entry_state(struct entry *entry, enum entry_state state)
 {
 	switch (entry->state) {

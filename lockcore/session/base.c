@@ -129,3 +129,12 @@ char *lc_path(struct lc *lc, const char *lock)
 {
 	return *lock ? path_join(lc->root, lock) : strdup(lc->root);
 }
+
+char *lc_path_above(struct lc *lc, const char *lock)
+{
+	char *path = lc_path(lc, lock);
+
+	if (path)
+		*strrchr(path, '/') = '\0';
+	return path;
+}

@@ -1116,7 +1116,7 @@ mutant(33, 'another_lock_was_changed', 'change.c',
        '\t\tif (0)\n',
        CHANGE)
 mutant(33, 'removed_by_anybody', 'remove.c',
-       'if (authority_owns(&above, remove->by))',
+       'if (authority_owns(&above, remove->call.uid))',
        'if (1)',
        CHANGE)
 mutant(33, 'removed_at_any_version', 'remove.c',
@@ -1188,7 +1188,7 @@ mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
        'count++;',
        CHANGE)
 mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
-       'authority_owns(&above, make->uid) ?',
+       'authority_owns(&above, make->call.uid) ?',
        '1 ?',
        CHANGE)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',

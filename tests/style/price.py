@@ -19,11 +19,11 @@ PROMISES = (
      'fs/hold/ fs/host/family'),
     ('an upgrade or a crash loses no lock: records, keeper, reload',
      'fs/store/ fs/daemon/ledger fs/daemon/keeper fs/daemon/keeper_run fs/daemon/reload lockcore/adopt '
-     'lockcore/session/saved lockcore/pure/state lockcore/pure/record'),
+     'lockcore/pure/carry lockcore/pure/book lockcore/pure/record'),
     ('a holder that lost the lock is stopped: on_lost', 'fs/guard/'),
     ('nobody starves others: requests, fair shares, memory of a user, the watchdog',
-     'fs/request/ fs/host/budget fs/host/memory fs/host/watchdog fs/host/kernel_limit lockcore/pure/fair '
-     'lockcore/session/quota'),
+     'fs/request/ fs/host/budget fs/host/memory fs/host/watchdog fs/host/kernel_limit lockcore/pure/gate '
+     'lockcore/pure/per_user lockcore/session/quota'),
     ('everybody sees who, since when, why: texts, history, .zklockfs/locks',
      'fs/tree/metrics fs/tree/view fs/tree/history fs/files/walk fs/files/locks fs/files/longest fs/files/viewer '
      'fs/files/text fs/hold/audit fs/hold/refusal fs/hold/ahead fs/host/row fs/host/log fs/request/trace '

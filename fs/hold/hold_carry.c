@@ -10,7 +10,6 @@
 #include "host/process.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -110,20 +109,15 @@ static struct hold *new_hold(struct carry *carry, struct frontend *front)
 	return hold;
 }
 
-static struct hold *hold_of_stored(struct stored *stored)
-{
-	return stored ? (struct hold *)((char *)stored - offsetof(struct hold, stored)) : NULL;
-}
-
 bool hold_stored_waits(struct stored *stored)
 {
-	return hold_of_stored(stored)->state == HOLD_WAITING;
+	return STORED_IN(stored, struct hold)->state == HOLD_WAITING;
 }
 
 void hold_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored,
                        const struct hold_kind *const kinds[HOLD_KINDS])
 {
-	struct hold *hold = hold_of_stored(stored);
+	struct hold *hold = STORED_IN(stored, struct hold);
 	enum hold_state is = hold ? hold->state : HOLD_NEW;
 	unsigned kind = hold && hold->kind == kinds[1];
 

@@ -3,7 +3,6 @@
 
 #include "request/frontend.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,10 +242,8 @@ void open_file_stored_carry(struct carry *carry, struct frontend *front, const s
                             struct stored *stored)
 {
 	struct open_file *file =
-		stored ? (struct open_file *)((char *)stored - offsetof(struct open_file, stored))
-		       : NULL;
+		open_file_carry(carry, front, ops, STORED_IN(stored, struct open_file));
 
-	file = open_file_carry(carry, front, ops, file);
 	if (!ops->readdir)
 		open_file_node_carry(carry, file);
 	ops->carry(carry, file);

@@ -306,11 +306,8 @@ static struct request *request_bytes_carry(struct carry *carry, struct request *
 
 void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	struct request *request =
-		stored ? (struct request *)((char *)stored - offsetof(struct request, stored))
-		       : NULL;
+	struct request *request = request_bytes_carry(carry, STORED_IN(stored, struct request));
 
-	request = request_bytes_carry(carry, request);
 	CARRY_BOOL(carry, request->begun);
 	if (!carry->loads)
 		return;

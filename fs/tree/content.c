@@ -2,7 +2,6 @@
 #include "tree/content.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -87,12 +86,6 @@ void content_drop(const struct content *content)
 
 /* ---- over a reload ---- */
 
-static struct content *content_of_stored(struct stored *stored)
-{
-	return stored ? (struct content *)((char *)stored - offsetof(struct content, stored))
-	              : NULL;
-}
-
 void contents_expect(struct carry *carry, struct contents *contents, size_t count)
 {
 	contents->read = calloc(count + 1, sizeof(struct content *));
@@ -119,7 +112,7 @@ static void read_content(struct carry *carry, struct contents *contents,
 
 void content_stored_carry(struct carry *carry, struct contents *contents, struct stored *stored)
 {
-	struct content *content = content_of_stored(stored);
+	struct content *content = STORED_IN(stored, struct content);
 	struct content_key key = content ? content->key : (struct content_key){0};
 	size_t len = content ? content->len : 0;
 	const void *data;

@@ -4,7 +4,6 @@
 #include "host/row.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -181,10 +180,7 @@ static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
 
 void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored)
 {
-	const struct history_item *item =
-		stored ? (struct history_item *)((char *)stored -
-	                                         offsetof(struct history_item, stored))
-		       : NULL;
+	const struct history_item *item = STORED_IN(stored, struct history_item);
 	struct history_hold hold = item ? item->hold : (struct history_hold){0};
 
 	ended_hold_carry(carry, &hold);

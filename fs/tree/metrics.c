@@ -76,6 +76,14 @@ static void end_series(struct metrics_page *page, uint64_t value)
 	PRINT(page, "} %" PRIu64 "\n", value);
 }
 
+static void print_series(struct metrics_page *page, const char *name, const char *label,
+                         const char *of, uint64_t value)
+{
+	begin_series(page, name);
+	add_label(page, label, of);
+	end_series(page, value);
+}
+
 /* 2500 us is 0.0025. */
 static const char *format_seconds(char text[SECONDS_MAX], int64_t us)
 {
@@ -144,9 +152,7 @@ static void print_state(struct metrics_page *page, const struct lc_status *statu
 	begin_family(page, "state", "gauge",
 	             "1 for the current state of the session, 0 for the others.");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		begin_series(page, "state");
-		add_label(page, "state", names[i]);
-		end_series(page, strcmp(names[i], now) == 0);
+		print_series(page, "state", "state", names[i], strcmp(names[i], now) == 0);
 	}
 }
 
@@ -157,9 +163,8 @@ static void print_failures(struct metrics_page *page, const struct lc_counters *
 	for (int i = 0; i < LC_FAILURES; i++) {
 		int code = lc_failure_codes[i];
 
-		begin_series(page, "failures_total");
-		add_label(page, "errno", code ? strerrorname_np(code) : "other");
-		end_series(page, counters->failures[i]);
+		print_series(page, "failures_total", "errno",
+		             code ? strerrorname_np(code) : "other", counters->failures[i]);
 	}
 }
 
@@ -175,9 +180,8 @@ static void print_histogram(struct metrics_page *page, const char *name, const c
 	snprintf(bucket, sizeof(bucket), "%s_bucket", name);
 	for (int i = 0; i <= count; i++) {
 		sum += buckets[i];
-		begin_series(page, bucket);
-		add_label(page, "le", i < count ? format_seconds(bound, bounds_us[i]) : "+Inf");
-		end_series(page, sum);
+		print_series(page, bucket, "le",
+		             i < count ? format_seconds(bound, bounds_us[i]) : "+Inf", sum);
 	}
 	snprintf(bucket, sizeof(bucket), "%s_sum", name);
 	begin_series(page, bucket);
@@ -269,35 +273,23 @@ static void print_processes(struct metrics_page *page, const struct view_mount *
 {
 	begin_family(page, "stopped_total", "counter",
 	             "Processes that on_lost has sent a signal, by signal.");
-	begin_series(page, "stopped_total");
-	add_label(page, "signal", "SIGTERM");
-	end_series(page, mount->terms);
-	begin_series(page, "stopped_total");
-	add_label(page, "signal", "SIGKILL");
-	end_series(page, mount->kills);
+	print_series(page, "stopped_total", "signal", "SIGTERM", mount->terms);
+	print_series(page, "stopped_total", "signal", "SIGKILL", mount->kills);
 	counter(page, "not_stopped_total", mount->spared,
 	        "Processes that on_lost was to stop, and may not signal.");
 	begin_family(
 		page, "helper_up", "gauge",
 		"0 for a process of this mount that was killed, and is missing until a restart.");
-	if (mount->guardian) {
-		begin_series(page, "helper_up");
-		add_label(page, "helper", "guardian");
-		end_series(page, mount->has_guardian);
-	}
-	if (mount->keeper) {
-		begin_series(page, "helper_up");
-		add_label(page, "helper", "keeper");
-		end_series(page, mount->has_keeper);
-	}
+	if (mount->guardian)
+		print_series(page, "helper_up", "helper", "guardian", mount->has_guardian);
+
+	if (mount->keeper)
+		print_series(page, "helper_up", "helper", "keeper", mount->has_keeper);
+
 	begin_family(page, "helper_restarts_total", "counter",
 	             "Processes of this mount that were killed, and started again.");
-	begin_series(page, "helper_restarts_total");
-	add_label(page, "helper", "log");
-	end_series(page, mount->log_ended);
-	begin_series(page, "helper_restarts_total");
-	add_label(page, "helper", "look");
-	end_series(page, mount->looks_ended);
+	print_series(page, "helper_restarts_total", "helper", "log", mount->log_ended);
+	print_series(page, "helper_restarts_total", "helper", "look", mount->looks_ended);
 	counter(page, "log_lines_not_written_total", mount->lines_not_written,
 	        "Lines that the log had no room for.");
 }

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -401,14 +400,9 @@ static void entry_carry(struct carry *carry, struct node *node)
 		carry->refuse("the state has an invalid entry");
 }
 
-static struct node *node_of_stored(struct stored *stored)
-{
-	return stored ? (struct node *)((char *)stored - offsetof(struct node, stored)) : NULL;
-}
-
 void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *stored)
 {
-	struct node *node = name_carry(carry, nodes, node_of_stored(stored));
+	struct node *node = name_carry(carry, nodes, STORED_IN(stored, struct node));
 	bool listed = node->listed;
 
 	CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);

@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,7 +206,7 @@ void eviction_carry(struct carry *carry, void *ctx, struct stored *stored)
 		restore_eviction(carry, ctx);
 		return;
 	}
-	eviction = (struct eviction *)((char *)stored - offsetof(struct eviction, stored));
+	eviction = STORED_IN(stored, struct eviction);
 	(void)carry_text(carry, eviction->path);
 	carry_times(carry, eviction);
 }

@@ -21,6 +21,7 @@
 #include "pure/carry.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -57,6 +58,9 @@ struct stored {
 	bool touched;
 	struct stored *prev, *next; /* in one of the book's two lists */
 };
+
+/* The object of that type whose part `stored` is; NULL: none. */
+#define STORED_IN(part, type) ((part) ? (type *)((char *)(part)-offsetof(type, stored)) : NULL)
 
 /* Writes the record of an object. If carry->loads, makes an object from its record; `stored` is
  * NULL then. */

@@ -333,6 +333,8 @@ void session_carry(struct carry *carry, struct lc *lc)
 	lease_carry(carry, &session->lease, now_us);
 	if (!carry->loads)
 		return;
+	if (session->node.made && !home_is_set(lc))
+		carry_refuse(carry, "the state has a session, and not whose it is");
 	if (len != sizeof(session->password))
 		carry_refuse(carry, "the state has no password");
 	else

@@ -267,6 +267,31 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 		nodes_destroy(front->nodes);
 	}
 	history_finish(&front->holds->audit_log.history);
+	servers_finish(&loop->servers);
+	settings_finish(&loop->settings);
+	return status;
+}
+
+/* From the store on. Returns the status of the program. */
+static int go_to_work(struct options *options, struct loop *loop, struct store *store, char **argv,
+                      struct carry *adopted)
+{
+	struct frontend *front = loop->front;
+	const struct keeper_config keeper = {
+		.store = store,
+		.argv = argv,
+		.session_timeout_us = options->session_timeout_us,
+	};
+	int status = EXIT_MOUNT;
+
+	ledger_begin(front, store);
+	if (adopted)
+		credentials_confine(options->credentials);
+	if (adopted || start_others(options, &keeper, &front->guardian)) {
+		front->facts.keeper_gone = options->keeper && keeper_fd() < 0;
+		status = run_daemon(options, loop, adopted);
+	}
+	book_finish(&front->stored);
 	return status;
 }
 
@@ -309,30 +334,12 @@ int main(int argc, char **argv)
 	set_up_frontend(&front, &options, &loop);
 	set_up_loop(&loop, &options);
 	status = EXIT_MOUNT;
-	if (!store && !begin_store(&store))
-		return status;
-	ledger_begin(&front, store);
-	if (role == RELOAD_STARTS) {
-		const struct keeper_config keeper = {
-			.store = store,
-			.argv = whole_argv,
-			.session_timeout_us = options.session_timeout_us,
-		};
-
-		if (!start_others(&options, &keeper, &front.guardian)) {
-			ready_fail(status);
-			return status;
-		}
-	} else {
-		credentials_confine(options.credentials);
+	if (store || begin_store(&store)) {
+		status = go_to_work(&options, &loop, store, whole_argv,
+		                    role == RELOAD_STARTS ? NULL : &carry);
+		store_close(store);
+		ready_fail(status);
 	}
-	front.facts.keeper_gone = options.keeper && keeper_fd() < 0;
-	status = run_daemon(&options, &loop, role == RELOAD_STARTS ? NULL : &carry);
-	book_finish(&front.stored);
-	store_close(store);
-	ready_fail(status);
-	servers_finish(&loop.servers);
-	settings_finish(&loop.settings);
 	reload_finish(&loop.reload);
 	options_free(&options);
 	log_finish();

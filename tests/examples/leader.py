@@ -94,13 +94,14 @@ def yields(hosts, gate):
     other = hosts.start('b', polite=True)
     names, tokens = ['a'], [int(leading.environ['TOKEN'])]
     watch = Stopwatch()
-    for _ in range(3):
+    # The first one may lead again before the other one has come.
+    while names.count('b') < 2:
         leading.gone()
         leading = gate.arrived()
         names.append(leading.name)
         tokens.append(int(leading.environ['TOKEN']))
     watch.check(2, 20, 'three terms')
-    check_equal(names, ['a', 'b', 'a', 'b'], 'they take turns')
+    check_equal(names[names.index('b') - 1:], ['a', 'b', 'a', 'b'], 'they take turns')
     check_equal(tokens, sorted(set(tokens)), 'tokens')
     for process in (polite, other):
         process.kill()

@@ -471,6 +471,18 @@ static void event_is_the_grant(void **state)
 	assert_null(taker->entry.place.ahead);
 }
 
+/* Its watch was of another connection: what was seen on this one may be older. */
+static void event_of_another_connection(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = behind_another(rig);
+
+	lock_front_fired(taker->entry.lock);
+	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
+	rig_expect_told(rig, "");
+	assert_int_equal(taker->state, TAKER_WAITING);
+}
+
 enum hitch {
 	NO_HITCH,
 	TWO_SLOTS,
@@ -570,6 +582,7 @@ int main(void)
 		TAKERS_TEST(goes_between_two),
 		TAKERS_TEST(others_become_first),
 		TAKERS_TEST(event_is_the_grant),
+		TAKERS_TEST(event_of_another_connection),
 		cmocka_unit_test(event_is_no_grant),
 		TAKERS_TEST(shared_takers),
 		TAKERS_TEST(lines_up),

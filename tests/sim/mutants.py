@@ -317,7 +317,7 @@ mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
 mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
        '\tif (lock->front.obstacle == OBSTACLE_LEAVER)\n\t\tlock->front.obstacle = OBSTACLE_OTHER;\n',
        '',
-       TAKERS)
+       unit('tests/layer/listing.c'))
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (lock->node.czxid != czxid) {',
        'if (0) {',
@@ -412,7 +412,7 @@ mutant(11, 'seen_by_an_old_answer', 'entry.c',
 mutant(11, 'refused_is_seen', 'batch.c',
        'if (asked && entry_is_seen(next))',
        'if (asked)',
-       sim('evictions'))
+       unit('tests/layer/handoff.c'))
 mutant(11, 'held_back_for_a_former_one', 'batch.c',
        'lock->handoff.held_back |= asked;',
        'lock->handoff.held_back |= lock->handoff.unseen != NULL;',
@@ -446,7 +446,7 @@ mutant(11, 'proved_by_another_one', 'handoff.c',
 mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
        '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
        '!session_may_grant(lock->lc))',
-       OWN)
+       unit('tests/layer/handoff.c'))
 mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
        'if (holder->entry.lock->batch.unresolved || !holder->entry.place.first || holder->entry.mode',
        'if (holder->entry.lock->batch.unresolved || holder->entry.mode',
@@ -461,7 +461,7 @@ mutant(30, 'event_ends_in_a_listing', 'listing.c',
 mutant(30, 'event_of_another_connection', 'listing.c',
        'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
        'if (change == ENSEMBLE_DELETED && handoff_by_event(lock, znode))',
-       HANDOFF)
+       unit('tests/layer/handoff.c'))
 mutant(30, 'any_event_is_the_grant', 'listing.c',
        'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
        'if (watched && handoff_by_event(lock, znode))',

@@ -261,7 +261,8 @@ void judge_answered(struct question *question, int err)
 		judge_waiters(question);
 	if (question->kind == Q_EVICT)
 		judge_evict(question, err);
-	if (question->kind == Q_TOKEN && err == 0)
+	/* The frontend gives no token of a lost lock (reply_token() in door_file.c). */
+	if (question->kind == Q_TOKEN && err == 0 && question->taker->phase == T_HELD)
 		judge_given(question->taker, lc_give_token(question->taker->lc));
 	if (question->deed)
 		ledger_answered(question, err);

@@ -24,7 +24,6 @@
 #define QUEUES_MAX 500 /* that are listed */
 #define STEPS_MAX 40
 #define HOLDERS_MAX 5 /* of one lock that are followed */
-#define BELOW_MAX 200
 #define BACK_MAX 5
 
 struct queue {
@@ -113,16 +112,6 @@ static const char *host_of(const struct entry *entry)
 	return owner + strcspn(owner, "-");
 }
 
-static bool is_below(pid_t pid, pid_t above)
-{
-	for (int i = 0; i < BELOW_MAX && pid > 1; i++) {
-		pid = tree_parent(pid);
-		if (pid == above)
-			return true;
-	}
-	return false;
-}
-
 /* From the names first: to read an entry is a request. */
 static bool is_of_one_mount(const struct chain *chain, const struct queue *queue,
                             struct entry *holder, struct entry *waiter)
@@ -144,7 +133,7 @@ static bool is_held_up(const struct chain *chain, const struct queue *queue, str
 	pid = atoi(waiter->pid);
 	*ret_below = pid != above;
 	return pid == above ||
-	       (health_sees_pids(chain->health, holder->session) && is_below(pid, above));
+	       (health_sees_pids(chain->health, holder->session) && tree_is_below(pid, above));
 }
 
 /* ---- what is told ---- */

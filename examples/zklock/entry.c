@@ -7,6 +7,7 @@
 #include "clean.h"
 #include "health.h"
 #include "span.h"
+#include "tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,6 +21,13 @@
 static int compare_entries(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+bool entry_is_own(const struct entry *entry, const struct health *health)
+{
+	pid_t pid = atoi(entry->pid); /* 0: the mount cannot see it */
+
+	return pid > 0 && health_sees_pids(health, entry->session) && tree_is_below(getpid(), pid);
 }
 
 const char *entry_owner(const struct entry *entry)

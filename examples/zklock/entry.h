@@ -33,6 +33,8 @@ int64_t entry_age(const struct entry *entry, const struct health *health);
  * `_`, as in `holder`: nobody can write more into a line than that. */
 #define ENTRY_WHO_MAX 200
 const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX]);
+/* It is of a process that has started this one: who waits for it waits for ever. */
+bool entry_is_own(const struct entry *entry, const struct health *health);
 /* Of its name what is behind number and mode: `PID-HOST`, or `foreign`. */
 const char *entry_owner(const struct entry *entry);
 void entries_free(struct entry *entries, size_t count);

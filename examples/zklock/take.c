@@ -13,7 +13,6 @@
 #include "health.h"
 #include "span.h"
 #include "tell.h"
-#include "tree.h"
 
 #include <err.h>
 #include <errno.h>
@@ -115,7 +114,7 @@ static void tell_own(const struct take *take, const struct entry *entry)
 	struct health health;
 
 	health_read(take->mount, &health);
-	if (health_sees_pids(&health, entry->session) && tree_is_ancestor(atoi(entry->pid)))
+	if (entry_is_own(entry, &health))
 		warnx("  this is your own hold: use -R");
 	health_free(&health);
 }

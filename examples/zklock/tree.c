@@ -20,8 +20,8 @@ bool tree_adopt(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* From `status`: `stat` waits for a process that is in exec(2). */
-pid_t tree_parent(pid_t pid)
+/* 0: it is gone. From `status`: `stat` waits for a process that is in exec(2). */
+static pid_t parent_of(pid_t pid)
 {
 	char path[40], line[256];
 	int parent = 0;
@@ -38,13 +38,11 @@ pid_t tree_parent(pid_t pid)
 	return parent;
 }
 
-bool tree_is_ancestor(pid_t pid)
+bool tree_is_below(pid_t pid, pid_t above)
 {
-	pid_t of = getpid();
-
-	while (of > 1) {
-		of = tree_parent(of);
-		if (of == pid)
+	for (int i = 0; i < DEPTH_MAX && pid > 1; i++) {
+		pid = parent_of(pid);
+		if (pid == above)
 			return true;
 	}
 	return false;
@@ -59,7 +57,7 @@ static bool signal_child(pid_t pid, pid_t parent, int number)
 
 	if (fd < 0)
 		return true;
-	if (tree_parent(pid) == parent)
+	if (parent_of(pid) == parent)
 		allowed =
 			syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0 || errno != EPERM;
 	close(fd);
@@ -98,7 +96,7 @@ static struct family read_family(void)
 			family.kin = kin;
 			room = more;
 		}
-		family.kin[family.count++] = (struct kin){.pid = pid, .parent = tree_parent(pid)};
+		family.kin[family.count++] = (struct kin){.pid = pid, .parent = parent_of(pid)};
 	}
 	if (proc)
 		closedir(proc);

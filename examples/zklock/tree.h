@@ -15,9 +15,7 @@ bool tree_adopt(void);
  * they run for another user. */
 int tree_signal(int number);
 
-/* The parent of a process; 0 if it is gone. */
-pid_t tree_parent(pid_t pid);
-/* Of this process: who waits for it waits for ever. */
-bool tree_is_ancestor(pid_t pid);
+/* Whether `above` has started it, or has started who has. */
+bool tree_is_below(pid_t pid, pid_t above);
 
 #endif

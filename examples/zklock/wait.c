@@ -9,11 +9,9 @@
 #include "entry.h"
 #include "health.h"
 #include "span.h"
-#include "tree.h"
 
 #include <err.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,7 +42,6 @@ static void describe(const struct lock *lock, const struct health *health,
                      const struct entry *holder, size_t more, size_t before, struct line *line)
 {
 	char name[CLEAN_MAX], command[CLEAN_MAX], host[CLEAN_MAX], reason[CLEAN_MAX];
-	bool own = health_sees_pids(health, holder->session) && tree_is_ancestor(atoi(holder->pid));
 	char age[SPAN_MAX], others[48] = "", place[48] = "";
 	int64_t held_ms = entry_age(holder, health);
 
@@ -60,7 +57,7 @@ static void describe(const struct lock *lock, const struct health *health,
 	         clean(host, sizeof(host), holder->host), others, more ? "have" : "has",
 	         held_ms < 0 ? "a moment" : span_format(age, held_ms),
 	         clean(reason, sizeof(reason), holder->reason), place,
-	         own ? "; this is your own hold: use -R" : "");
+	         entry_is_own(holder, health) ? "; this is your own hold: use -R" : "");
 	snprintf(line->key, sizeof(line->key), "%.1000s %.24s %.300s %zu %zu %.2000s", lock->name,
 	         holder->token, holder->name, more, before, holder->reason);
 }

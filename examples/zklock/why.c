@@ -11,7 +11,6 @@
 #include "health.h"
 #include "opener.h"
 #include "span.h"
-#include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,7 +129,7 @@ static void tell_process(const struct queue *queue, const struct entry *entry)
 
 	if (pid <= 0 || !health_sees_pids(queue->health, entry->session))
 		return;
-	if (tree_is_ancestor(pid))
+	if (entry_is_own(entry, queue->health))
 		puts("  this is your own hold: you would wait for yourself; use -R");
 	if (opener_is_gone(pid) && strncmp(entry->reason, KEPT, strlen(KEPT)) != 0)
 		tell_openers(queue, entry);

@@ -274,9 +274,9 @@ static void begin(void)
 	log_level(LC_ERROR);
 	front.contents.budget = &front.files;
 	front.contents.stored = &front.stored;
-	holds.stories.clock_us = behind_clock_us;
-	holds.stories.lc = front.lc;
-	holds.stories.history.stored = &front.stored;
+	holds.audit_log.clock_us = behind_clock_us;
+	holds.audit_log.lc = front.lc;
+	holds.audit_log.history.stored = &front.stored;
 	kernel.fd = behind_connect(&fd);
 	MUST(nodes_create(&front.stored, &front.nodes) == 0 && holds_init(&front) == 0);
 	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);

@@ -211,7 +211,7 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 }
 
 /* In a process of its own: a daemon that was stopped answers nothing, and no signal that a process
- * can catch ends a call to it. */
+ * can catch ends a call to it. Where it cannot be watched it is awaited without a limit. */
 static _Noreturn void look_for_it(struct mount *mount, const char *given, const char *lock)
 {
 	struct statvfs statvfs;
@@ -230,7 +230,7 @@ void mount_find_answering(struct mount *mount, const char *given, const char *lo
 
 	if (pid == 0)
 		look_for_it(mount, given, lock);
-	if (pid > 0 && poll(&ended, 1, ANSWER_MS) == 0) {
+	if (ended.fd >= 0 && poll(&ended, 1, ANSWER_MS) == 0) {
 		kill(pid, SIGKILL);
 		errx(EX_UNAVAILABLE, "the daemon of the mount does not answer: it is stopped "
 		                     "(SIGCONT), or hangs");

@@ -501,7 +501,8 @@ static void look_at_mountpoint(struct check *check)
 	free(path);
 }
 
-/* In a process of its own: a daemon that was stopped answers nothing. */
+/* In a process of its own: a daemon that was stopped answers nothing. Where that process cannot be
+ * watched it is awaited without a limit. */
 static void check_mountpoint(struct check *check)
 {
 	pid_t pid = fork();
@@ -517,12 +518,12 @@ static void check_mountpoint(struct check *check)
 		say(check, WRONG, "mount point: cannot look at it: %s", strerror(errno));
 		return;
 	}
-	if (poll(&ended, 1, MOUNT_ANSWER_MS) == 1 && waitpid(pid, &status, 0) == pid) {
-		check->wrong |= status != 0;
-	} else {
+	if (ended.fd >= 0 && poll(&ended, 1, MOUNT_ANSWER_MS) == 0) {
 		say(check, WRONG,
 		    "mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs");
 		kill(pid, SIGKILL);
+	} else if (waitpid(pid, &status, 0) == pid) {
+		check->wrong |= status != 0;
 	}
 	close(ended.fd);
 }

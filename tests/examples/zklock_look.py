@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from gate import Gate, queued
-from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, run, spawn, until
+from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, run, spawn, until, without_pidfd
 from locking import SOURCE, ZKLOCK, check_run, environment, evict, free, start, zklock
 
 
@@ -317,6 +317,8 @@ def stopped(a, b):
         check('the daemon of the mount does not answer: it is stopped' in err, err)
     a.send(signal.SIGCONT)
     a.ready()
+    status, out, err = command(without_pidfd([ZKLOCK, 'status']), env=environment(a))
+    check(status == 0 and 'the ensemble answers' in out, f'without pidfd_open(2): {status}, {out}{err}')
     for words in (['status'], ['ls'], ['--help']):
         with open('/dev/full', 'wb') as full, spawn([ZKLOCK, *words], env=environment(b), stdout=full,
                                                     stderr=subprocess.PIPE, text=True) as process:

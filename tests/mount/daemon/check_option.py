@@ -10,7 +10,7 @@ import subprocess
 import threading
 
 from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
-                     spawn, until)
+                     spawn, until, without_pidfd)
 
 WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
 
@@ -140,6 +140,8 @@ def mount_points(checks, source):
     for pid in daemons:
         os.kill(pid, signal.SIGCONT)
     until(lambda: 'state: ready' in command([ZKLOCKFS, '--check', source, point])[1], 'it goes on')
+    status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
+    check(status == 0 and 'its daemon' not in out, f'without pidfd_open(2): {status}, {out}{err}')
     check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')

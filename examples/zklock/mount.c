@@ -112,11 +112,15 @@ static const struct place *choose_only(const struct place *places, size_t count)
 	return chosen;
 }
 
-static bool is_below(const char *path, const char *directory)
+/* What of a path is behind that directory; NULL: it does not lie there. */
+static const char *skip_directory(const char *path, const char *directory)
 {
 	size_t n = strlen(directory);
 
-	return strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0');
+	while (n > 1 && directory[n - 1] == '/')
+		n--;
+	return strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n
+	                                                                               : NULL;
 }
 
 /* The innermost in which the path lies. */
@@ -126,7 +130,7 @@ static const struct place *choose_by_path(const struct place *places, size_t cou
 	const struct place *chosen = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_below(path, places[i].path) &&
+		if (skip_directory(path, places[i].path) &&
 		    (!chosen || strlen(places[i].path) >= strlen(chosen->path)))
 			chosen = &places[i];
 	return chosen;
@@ -253,16 +257,6 @@ static bool is_inside(const char *word)
 		if (strlen(names[i]) == n && strncmp(word, names[i], n) == 0)
 			return true;
 	return false;
-}
-
-/* Where it may go on: what of a path is behind that directory; NULL: it is not below. */
-static const char *skip_directory(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	while (n > 1 && directory[n - 1] == '/')
-		n--;
-	return strncmp(path, directory, n) == 0 && path[n] == '/' ? path + n : NULL;
 }
 
 /* Of a path that leads there by a symbolic link, too; `ret_real` is to be freed. */

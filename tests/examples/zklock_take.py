@@ -224,7 +224,7 @@ def mistakes(case, a):
             (['svca/lock', '--', 'true'], 64, 'is inside a lock'),
             (['svca/lock@30s', '--', 'true'], 64, 'is inside a lock'),
             (['', '--', 'true'], 64, 'names no lock'),
-            (['/', '--', 'true'], 64, 'is not below'),
+            (['/', '--', 'true'], 64, 'is not below'), ([a.directory, '--', 'true'], 64, 'names no lock'),
             (['.zklockfs', '--', 'true'], 66, 'begins with a dot'),
             (['../svca', '--', 'true'], 66, 'begins with a dot'),
             (['/etc/passwd', '--', 'true'], 64, 'is not below'),

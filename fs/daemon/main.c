@@ -2,7 +2,7 @@
  *
  * main.c - the order of starting and stopping, and nothing else.
  *
- *   options ─► fork ─► guardian ─► loop: addresses ─► session ready ─► mount ─► the kernel greets
+ *   options ─► fork ─► guardian ─► loop: addresses ─► session ready ─► mount ─► INIT comes
  *   ─► the command returns 0 ... serve ... ─► unmounted ─► last deletes ─► session ended
  *
  *   to take over: options ─► the records are read: session, files, takers ─► serve ...

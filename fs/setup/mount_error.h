@@ -8,7 +8,7 @@
 #include "setup/options.h"
 #include "setup/servers.h"
 
-/* `error`: of loop_find(), loop_connect(), or lc_status' why. */
+/* `error`: of start_find(), start_connect(), or lc_status' why. */
 void mount_error_log(const struct options *options, const struct servers *servers, int error);
 
 #endif

@@ -151,9 +151,8 @@ static void print_state(struct metrics_page *page, const struct lc_status *statu
 
 	begin_family(page, "state", "gauge",
 	             "1 for the current state of the session, 0 for the others.");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		print_series(page, "state", "state", names[i], strcmp(names[i], now) == 0);
-	}
 }
 
 static void print_failures(struct metrics_page *page, const struct lc_counters *counters)
@@ -282,10 +281,8 @@ static void print_processes(struct metrics_page *page, const struct view_mount *
 		"0 for a process of this mount that was killed, and is missing until a restart.");
 	if (mount->guardian)
 		print_series(page, "helper_up", "helper", "guardian", mount->has_guardian);
-
 	if (mount->keeper)
 		print_series(page, "helper_up", "helper", "keeper", mount->has_keeper);
-
 	begin_family(page, "helper_restarts_total", "counter",
 	             "Processes of this mount that were killed, and started again.");
 	print_series(page, "helper_restarts_total", "helper", "log", mount->log_ended);

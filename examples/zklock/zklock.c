@@ -308,7 +308,8 @@ static const struct kind *find_kind(const char *name)
 
 #define LINE 200
 
-/* As a shell reads the same word again; `...` where that is not easily said. */
+/* As a shell reads the same word again; `...` where that is not easily said, or too long: a part of
+ * a command may do something else. */
 static void add_word(char line[LINE], const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -316,7 +317,7 @@ static void add_word(char line[LINE], const char *word)
 	const char *mark = *word && !word[strspn(word, plain)] ? "" : "'";
 	size_t n = strlen(line);
 
-	if (strchr(word, '\''))
+	if (strchr(word, '\'') || n + strlen(word) + sizeof(" '' ...") > LINE)
 		snprintf(line + n, LINE - n, " ...");
 	else
 		snprintf(line + n, LINE - n, " %s%s%s", mark, word, mark);

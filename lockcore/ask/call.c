@@ -280,7 +280,7 @@ void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int coun
 	batch_submit_all(call->lc, ops, count, answer, ctx);
 }
 
-void call_heard(struct lc_call *call)
+static void heard(struct lc_call *call)
 {
 	call->pending--;
 	call->lc->reads->silent = false;
@@ -292,13 +292,13 @@ bool call_meant(struct lc_call *call, const struct ensemble_answer *answer,
 	bool meant = answer->result == result && !call->told;
 
 	if (meant)
-		call_heard(call);
+		heard(call);
 	return meant;
 }
 
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	call_heard(call);
+	heard(call);
 	if (answer->result == ENSEMBLE_OK && call->writes)
 		session_wrote(call->lc, call->sent_us);
 	if (call->told) {

@@ -71,9 +71,7 @@ struct lc_call *call_of(struct reader *reader);
 /* Common to all answers. True: it is OK and somebody waits for it. False: the call
  * may be gone. */
 bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
-/* An answer that means something else than its result: the kind goes on. */
-void call_heard(struct lc_call *call);
-/* The same, if it is of that result and somebody waits for it. */
+/* It is of that result, which means no error here, and somebody waits for it: the kind goes on. */
 bool call_meant(struct lc_call *call, const struct ensemble_answer *answer,
                 enum ensemble_result result);
 /* Nothing can end the call any more: the frontend is told right after, then call_free_if_done(). */

@@ -146,17 +146,11 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 	struct lc_call *call = ctx;
 	bool elsewhere = went_elsewhere(change, answer);
 
-	if (call->told) {
-		call_answered(call, answer);
-		return;
-	}
 	change->unsure = answer->result == ENSEMBLE_UNKNOWN;
 	change->maybe_done |= change->unsure;
-	if (answer->result == ENSEMBLE_BADVERSION) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_BADVERSION)) {
 		call_ask(call);
-	} else if (answer->result == ENSEMBLE_NONODE && call->taker) {
-		call_heard(call);
+	} else if (call->taker && call_meant(call, answer, ENSEMBLE_NONODE)) {
 		lock_want_list(call->taker->entry.lock);
 		call_fail(call, -EIO);
 	} else if (call_answered(call, answer)) {
@@ -335,13 +329,11 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 
 	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_UNKNOWN)
 		session_node_written(call->lc, answer->result == ENSEMBLE_OK);
-	if (answer->result == ENSEMBLE_REFUSED && !call->told) {
-		call_heard(call); /* asked again after the next heartbeat */
-		session_node_refused(call->lc);
+	if (call_meant(call, answer, ENSEMBLE_REFUSED)) {
+		session_node_refused(call->lc); /* asked again after the next heartbeat */
 		return;
 	}
-	if (answer->result == ENSEMBLE_NONODE && !call->told) {
-		call_heard(call);
+	if (call_meant(call, answer, ENSEMBLE_NONODE)) {
 		if (call->taker->state != TAKER_HELD) {
 			call_fail(call, -EIO);
 			return;

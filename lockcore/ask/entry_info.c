@@ -314,7 +314,7 @@ int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc
 
 	if (!name_parse(znode, &name) || !name.of_mount)
 		return -EINVAL;
-	path = lc_path(lc, lock);
+	path = lc_path_above(lc, lock);
 	renewed = call_new(struct renewed_call, .ask = renewed_ask, .fail = renewed_failed,
 	                   .uid = uid, .ctx = ctx);
 	if (!path || !renewed) {
@@ -322,7 +322,6 @@ int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc
 		free(renewed);
 		return -ENOMEM;
 	}
-	*strrchr(path, '/') = '\0';
 	renewed->tell = done;
 	renewed->session_half = name.session_half;
 	return call_begin(&renewed->call, lc, path, ret_call);

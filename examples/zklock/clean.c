@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * clean.c - see clean.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "clean.h"
 
 #include <stdbool.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * columns.c - see columns.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "columns.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * entry.c - see entry.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "entry.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * health.c - see health.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "health.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * job.c - see job.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "job.h"
 
 #include "span.h"

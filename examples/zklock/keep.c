@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * keep.c - see keep.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "keep.h"
 
 #include "span.h"

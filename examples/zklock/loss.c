@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * loss.c - see loss.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "loss.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * mount.c - see mount.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "mount.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * opener.c - see opener.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "opener.h"
 
 #include <dirent.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * report.c - see report.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "report.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * scroll.c - see scroll.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "scroll.h"
 
 #include <stdio.h>

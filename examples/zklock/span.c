@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * span.c - see span.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "span.h"
 
 #include <stdio.h>

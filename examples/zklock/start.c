@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * start.c - see start.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "start.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * table.c - see table.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "table.h"
 
 #include "clean.h"

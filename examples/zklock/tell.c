@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * tell.c - see tell.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tell.h"
 
 #include "clean.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * tree.c - see tree.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "tree.h"
 
 #include <dirent.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * behind.c - see behind.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "behind.h"
 
 #include "stage.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * rig.c - see rig.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "rig.h"
 
 #include <errno.h>

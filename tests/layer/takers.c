@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * takers.c - see takers.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "takers.h"
 
 #include "ask/evict.h"

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * check.c - see check.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "check.h"
 
 #include <stdlib.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * bench.c - see bench.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "bench.h"
 
 #include "pure/name.h"

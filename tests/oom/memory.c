@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * memory.c - see memory.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "memory.h"
 
 #include <errno.h>

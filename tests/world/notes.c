@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * notes.c - see notes.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "notes.h"
 
 #include <errno.h>

@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * stage.c - see stage.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "stage.h"
 
 #include "trace.h"

@@ -149,18 +149,22 @@ static void take_delete(struct multi *multi, int e)
 		multi->leaving = S.number[e];
 }
 
-static void take_create(struct multi *multi, int e)
+static bool could_be_first_without_list(int e)
 {
-	struct mount *mount = me();
+	const struct mount *mount = me();
 
-	multi->make = e + 1;
+	return !(mount->more & N_OVERTAKEN) && count_waiting() == 1 && is_wanted(e) &&
+	       count_holding() == 0 && !(mount->flags & M_UNRESOLVED);
+}
+
+static void follow_leaving_entry(struct multi *multi, int e)
+{
 	if (!multi->leaving)
 		return;
 	S.taker[e].follows = (uint8_t)multi->leaving;
 	multi->bound = true;
-	if (!(mount->more & N_OVERTAKEN) && count_waiting() == 1 && is_wanted(e) &&
-	    count_holding() == 0 && !(mount->flags & M_UNRESOLVED))
-		mount->flags &= (uint8_t)~M_WANT;
+	if (could_be_first_without_list(e))
+		me()->flags &= (uint8_t)~M_WANT;
 }
 
 /* A delete of a guard takes the check with it, and nothing else. */
@@ -199,12 +203,14 @@ static void send_entry(struct multi *multi, int e)
 	mount->unsent &= (uint8_t)~BIT(e);
 	taker->flags &= (uint8_t) ~(F_ALONE | (create ? F_LISTED_SINCE : 0));
 	taker->follows = 0;
-	if (alone)
+	if (alone) {
 		send_singly(multi, e);
-	else if (create)
-		take_create(multi, e);
-	else
+	} else if (create) {
+		follow_leaving_entry(multi, e);
+		multi->make = e + 1;
+	} else {
 		take_delete(multi, e);
+	}
 }
 
 void send_batch(void)

@@ -50,8 +50,8 @@ static void request_lost(struct request request)
 	case R_LIST:
 		mount->lists--;
 		break;
-	case R_CLAIM:
-		S.taker[e].more &= (uint8_t)~A_CLAIM;
+	case R_CANDIDATE:
+		S.taker[e].more &= (uint8_t)~A_CANDIDATE;
 		break;
 	default:
 		return;

@@ -210,7 +210,7 @@ void handoff_present(int e, bool made)
 	    t->state == WAIT && count_holding() == 0 && !(me()->flags & M_UNRESOLVED) &&
 	    may_grant()) {
 		handoff_grant(e, true, BY_CREATE);
-	} else if (t->state == WAIT && !is_guarded() && !(t->flags & F_LISTED_SINCE)) {
+	} else if (t->state == WAIT && !needs_no_list() && !(t->flags & F_LISTED_SINCE)) {
 		want_list();
 	}
 }
@@ -222,9 +222,9 @@ void handoff_absent(int e)
 			continue;
 		if (!(S.taker[e].flags & F_ADJACENT) && !LEFT_OUT(chain_forgotten_when_one_goes))
 			S.taker[k].flags &= (uint8_t)~F_ADJACENT;
-		if (!(S.taker[k].flags & F_AHEAD_OWN))
+		if (!(S.taker[k].flags & F_AHEAD_AFTER_OURS))
 			return;
-		S.taker[k].flags &= (uint8_t)~F_AHEAD_OWN;
+		S.taker[k].flags &= (uint8_t)~F_AHEAD_AFTER_OURS;
 		if (S.taker[e].flags & F_FIRST || LEFT_OUT(any_of_ours_makes_the_next_first))
 			S.taker[k].flags |= F_AHEAD_FIRST;
 		return;

@@ -36,7 +36,7 @@ static struct queue make_queue(unsigned names)
 	return queue;
 }
 
-static void look_ahead(const struct queue *queue)
+static void note_ahead(const struct queue *queue)
 {
 	int writer = -1;
 
@@ -49,7 +49,7 @@ static void look_ahead(const struct queue *queue)
 		if (first)
 			is = F_AHEAD_FIRST;
 		else if (known && queue->owner[blocker - 1] >= 0)
-			is = F_AHEAD_OWN;
+			is = F_AHEAD_AFTER_OURS;
 		if (queue->owner[i] >= 0)
 			set_ahead(queue->owner[i], known ? queue->entry[blocker] : -1, is);
 		if (!shared && writer < 0)
@@ -106,12 +106,12 @@ static void admit_waiters(const struct queue *queue)
 }
 
 /* It may be the entry whose create was not answered: a read tells. */
-static void claim(int e)
+static void ask_candidate(int e)
 {
-	if (S.taker[e].more & A_CLAIM)
+	if (S.taker[e].more & A_CANDIDATE)
 		return;
-	S.taker[e].more |= A_CLAIM;
-	push(R_CLAIM, 0, e, 0);
+	S.taker[e].more |= A_CANDIDATE;
+	push(R_CANDIDATE, 0, e, 0);
 }
 
 /* The own entries that it shows. */
@@ -128,7 +128,7 @@ static unsigned match_shown(const struct queue *queue)
 				S.taker[e].flags |= F_ADJACENT;
 		} else if (config.owner[e] == M && S.taker[e].entry == UNKNOWN) {
 			own |= BIT(e);
-			claim(e);
+			ask_candidate(e);
 		}
 	}
 	return own;
@@ -141,7 +141,7 @@ static void match_not_shown(unsigned own)
 
 		if (!is_in_list(e))
 			continue;
-		if (!(own & BIT(e)) && taker->entry == UNKNOWN && !(taker->more & A_CLAIM)) {
+		if (!(own & BIT(e)) && taker->entry == UNKNOWN && !(taker->more & A_CANDIDATE)) {
 			set_absent(e);
 			free_if_done(e);
 		} else if (!(own & BIT(e)) && taker->entry == PRESENT) {
@@ -172,7 +172,7 @@ void listed(unsigned names)
 	if (was_unresolved && !(mount->flags & M_UNRESOLVED))
 		step_all();
 	queue = make_queue(names);
-	look_ahead(&queue);
+	note_ahead(&queue);
 	admit_waiters(&queue);
 	mount->lists--;
 }

@@ -85,7 +85,7 @@ enum { IDLE, WAIT, HELD, LOST, LEFT, DEAD };
 enum { ABSENT, CREATING, UNKNOWN, PRESENT, DELETING };
 enum { W_IDLE, W_PENDING, W_GOOD, W_OLD, W_RENEWING };
 /* Requests: the first two are writes. */
-enum { R_WRITE, R_BEAT, R_LIST, R_WATCH, R_FRONT, R_LOOK, R_CLAIM };
+enum { R_WRITE, R_BEAT, R_LIST, R_WATCH, R_FRONT, R_LOOK, R_CANDIDATE };
 
 /* struct taker: flags */
 #define F_FIRST 1
@@ -94,13 +94,13 @@ enum { R_WRITE, R_BEAT, R_LIST, R_WATCH, R_FRONT, R_LOOK, R_CLAIM };
 #define F_RECHECK 8       /* it has not held for 20 ms yet */
 #define F_LISTED_SINCE 16 /* a listing was sent since its create */
 #define F_AHEAD_FIRST 32
-#define F_AHEAD_OWN 64
+#define F_AHEAD_AFTER_OURS 64
 #define F_ALONE 128 /* its create or delete failed in a transaction */
-/* struct taker: more. All but CLAIM are for the judge. */
+/* struct taker: more. All but CANDIDATE are for the judge. */
 #define A_DEAD_GRANT 1   /* its entry was deleted before it was granted */
 #define A_UNSEEN_GRANT 2 /* by hand-off on the mount, which does not know whether it is there */
 #define A_DELETED 4      /* an operator has deleted its entry */
-#define A_CLAIM 8        /* UNKNOWN, and its node is being asked */
+#define A_CANDIDATE 8    /* UNKNOWN, and its node is being asked */
 #define A_MADE 16        /* its create has happened: each taker has one entry */
 /* struct mount: flags */
 #define M_HELD_BACK 1
@@ -195,7 +195,7 @@ int count_holding(void);
 void want_list(void);
 void touch(void);
 bool may_grant(void);
-bool is_guarded(void);
+bool needs_no_list(void);
 bool has_unknown(void);
 bool may_be_queued(int e);
 void entry_watch(int e);
@@ -246,7 +246,7 @@ void become_ready(void);
 void beat_answered(void);
 void own_watch_answered(int e, bool there, bool marked);
 void front_answered(int e, unsigned tag, bool there);
-void claim_answered(int e, bool there, bool marked);
+void candidate_answered(int e, bool there, bool marked);
 void entry_changed(int e, bool deleted);
 void end_turn(void);
 

@@ -120,11 +120,11 @@ void front_answered(int e, unsigned tag, bool there)
 	touch();
 }
 
-void claim_answered(int e, bool there, bool marked)
+void candidate_answered(int e, bool there, bool marked)
 {
 	struct taker *t = &S.taker[e];
 
-	t->more &= (uint8_t)~A_CLAIM;
+	t->more &= (uint8_t)~A_CANDIDATE;
 	if (there && t->entry == UNKNOWN) {
 		t->entry = PRESENT;
 		handoff_present(e, false);
@@ -209,7 +209,7 @@ static void look_at_touched(void)
 				want_list();
 			watch_none();
 		}
-		if (count_waiting() > 0 && !(mount->flags & M_WANT) && !is_guarded() &&
+		if (count_waiting() > 0 && !(mount->flags & M_WANT) && !needs_no_list() &&
 		    !handoff_line_up())
 			want_list();
 	}

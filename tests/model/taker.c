@@ -120,7 +120,7 @@ void watch_answered(uint8_t *watch, bool good)
 void set_ahead(int e, int ahead, unsigned is)
 {
 	S.taker[e].ahead = (uint8_t)(ahead + 1);
-	S.taker[e].flags &= (uint8_t) ~(F_AHEAD_FIRST | F_AHEAD_OWN);
+	S.taker[e].flags &= (uint8_t) ~(F_AHEAD_FIRST | F_AHEAD_AFTER_OURS);
 	if (ahead >= 0)
 		S.taker[e].flags |= (uint8_t)is;
 }
@@ -133,7 +133,7 @@ bool may_be_queued(int e)
 	       (taker->entry == PRESENT || taker->entry == CREATING || taker->entry == UNKNOWN);
 }
 
-bool is_guarded(void)
+bool needs_no_list(void)
 {
 	struct mount *m = me();
 
@@ -217,7 +217,7 @@ static void create_entry(int e)
 	S.taker[e].entry = CREATING;
 	S.taker[e].flags &= (uint8_t)~F_LISTED_SINCE;
 	me()->unsent |= (uint8_t)BIT(e);
-	if (!is_guarded())
+	if (!needs_no_list())
 		want_list();
 }
 

@@ -67,8 +67,8 @@ static void answer(struct request request, bool there, bool marked)
 	case R_LOOK:
 		look_answered(e, there, marked);
 		break;
-	case R_CLAIM:
-		claim_answered(e, there, marked);
+	case R_CANDIDATE:
+		candidate_answered(e, there, marked);
 		break;
 	default:
 		break;

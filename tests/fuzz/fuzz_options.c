@@ -11,6 +11,7 @@
 #include "setup/options.h"
 #include "setup/resolve.h"
 #include "setup/source.h"
+#include "told.h"
 #include "tree/view.h"
 
 #include <string.h>
@@ -81,52 +82,16 @@ static void check_credentials(const char *line)
 		MUST((unsigned char)*line >= 0x20 && *line != 0x7f);
 }
 
-/* As libfuse reads them. */
-struct told {
-	char *fsname, *subtype, *options[4];
-	int safe[4], all_users, ro, no_atime, others;
-};
-
-static int count_other(void *data, const char *arg, int key, struct fuse_args *outargs)
-{
-	(void)arg;
-	(void)key;
-	(void)outargs;
-	((struct told *)data)->others++;
-	return 0;
-}
-
 static void check_told(const struct options *options)
 {
-	static const struct fuse_opt table[] = {
-		{"fsname=%s", offsetof(struct told, fsname), 0},
-		{"subtype=%s", offsetof(struct told, subtype), 0},
-		{"context=%s", offsetof(struct told, options[0]), 0},
-		{"fscontext=%s", offsetof(struct told, options[1]), 0},
-		{"defcontext=%s", offsetof(struct told, options[2]), 0},
-		{"rootcontext=%s", offsetof(struct told, options[3]), 0},
-		{"default_permissions", offsetof(struct told, safe[0]), 1},
-		{"nosuid", offsetof(struct told, safe[1]), 1},
-		{"nodev", offsetof(struct told, safe[2]), 1},
-		{"noexec", offsetof(struct told, safe[3]), 1},
-		{"allow_other", offsetof(struct told, all_users), 1},
-		{"ro", offsetof(struct told, ro), 1},
-		{"noatime", offsetof(struct told, no_atime), 1},
-		FUSE_OPT_END,
-	};
-	struct fuse_args args = FUSE_ARGS_INIT(options->fuse_args.argc, options->fuse_args.argv);
-	struct told told = {0};
+	struct told told;
 
-	MUST(fuse_opt_parse(&args, &told, table, count_other) == 0);
-	MUST(told.others == 0 && strcmp(told.subtype, "zklockfs") == 0);
+	MUST(told_read(options, &told) == 0);
+	MUST(told.unknown == 0 && strcmp(told.subtype, "zklockfs") == 0);
 	MUST(strcmp(told.fsname, options->source) == 0);
-	MUST(told.safe[0] && told.safe[1] && told.safe[2] && told.safe[3]);
-	MUST(told.all_users == options->all_users && told.ro == options->read_only);
-	free(told.fsname);
-	free(told.subtype);
-	for (int i = 0; i < 4; i++)
-		free(told.options[i]);
-	fuse_opt_free_args(&args);
+	MUST(told.default_permissions && told.nosuid && told.nodev && told.noexec);
+	MUST(told.allow_other == options->all_users && told.ro == options->read_only);
+	told_free(&told);
 }
 
 static void check_options(const struct options *options)

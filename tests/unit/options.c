@@ -5,6 +5,7 @@
  */
 #include "setup/options.h"
 
+#include "told.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -81,50 +82,12 @@ static void parse(struct run *run, const char *const *args)
 		assert_string_equal((run)->out, ""); \
 	} while (0)
 
-/* The options for libfuse, as libfuse reads them. */
-struct told {
-	char *fsname, *subtype, *context;
-	int default_permissions, nosuid, nodev, noexec, allow_other, ro, noatime;
-	int other;
-};
-
-static int count_other(void *data, const char *arg, int key, struct fuse_args *outargs)
-{
-	(void)arg;
-	(void)key;
-	(void)outargs;
-	((struct told *)data)->other++;
-	return 0;
-}
-
 static struct told told(const struct options *options)
 {
-	static const struct fuse_opt table[] = {
-		{"fsname=%s", offsetof(struct told, fsname), 0},
-		{"subtype=%s", offsetof(struct told, subtype), 0},
-		{"context=%s", offsetof(struct told, context), 0},
-		{"default_permissions", offsetof(struct told, default_permissions), 1},
-		{"nosuid", offsetof(struct told, nosuid), 1},
-		{"nodev", offsetof(struct told, nodev), 1},
-		{"noexec", offsetof(struct told, noexec), 1},
-		{"allow_other", offsetof(struct told, allow_other), 1},
-		{"ro", offsetof(struct told, ro), 1},
-		{"noatime", offsetof(struct told, noatime), 1},
-		FUSE_OPT_END,
-	};
-	struct fuse_args args = FUSE_ARGS_INIT(options->fuse_args.argc, options->fuse_args.argv);
-	struct told told = {0};
+	struct told told;
 
-	assert_int_equal(fuse_opt_parse(&args, &told, table, count_other), 0);
-	fuse_opt_free_args(&args);
+	assert_int_equal(told_read(options, &told), 0);
 	return told;
-}
-
-static void told_free(struct told *told)
-{
-	free(told->fsname);
-	free(told->subtype);
-	free(told->context);
 }
 
 static void expect_always(const struct told *told)
@@ -134,7 +97,7 @@ static void expect_always(const struct told *told)
 	assert_int_equal(told->nodev, 1);
 	assert_int_equal(told->noexec, 1);
 	assert_string_equal(told->subtype, "zklockfs");
-	assert_int_equal(told->other, 0);
+	assert_int_equal(told->unknown, 0);
 }
 
 static void defaults(void **state)

@@ -41,7 +41,7 @@ static size_t find_taker(const struct wait *wait, const struct health *health,
 static void describe(const struct lock *lock, const struct health *health,
                      const struct entry *holder, size_t more, size_t before, struct line *line)
 {
-	char name[CLEAN_MAX], command[CLEAN_MAX], host[CLEAN_MAX], reason[CLEAN_MAX];
+	char name[CLEAN_MAX], who[ENTRY_WHO_MAX], reason[CLEAN_MAX];
 	char age[SPAN_MAX], others[48] = "", place[48] = "";
 	int64_t held_ms = entry_age(holder, health);
 
@@ -50,12 +50,9 @@ static void describe(const struct lock *lock, const struct health *health,
 	if (before)
 		snprintf(place, sizeof(place), "; %zu before you", before);
 	snprintf(line->text, sizeof(line->text),
-	         "%.1000s: waiting for process %.20s (%.64s) on %.64s%s, which %s held it for %s: "
-	         "%.4100s%s%s",
-	         clean(name, sizeof(name), lock->name), holder->pid,
-	         clean(command, sizeof(command), holder->command),
-	         clean(host, sizeof(host), holder->host), others, more ? "have" : "has",
-	         held_ms < 0 ? "a moment" : span_format(age, held_ms),
+	         "%.1000s: waiting for %s%s, which %s held it for %s: %.4100s%s%s",
+	         clean(name, sizeof(name), lock->name), entry_who(holder, who), others,
+	         more ? "have" : "has", held_ms < 0 ? "a moment" : span_format(age, held_ms),
 	         clean(reason, sizeof(reason), holder->reason), place,
 	         entry_is_own(holder, health) ? "; this is your own hold: use -R" : "");
 	snprintf(line->key, sizeof(line->key), "%.1000s %.24s %.300s %zu %zu %.2000s", lock->name,

@@ -11,8 +11,9 @@
 
 const struct fixed_file fixed_files[] = {
 	{NODE_ROOT, ".zklockfs", NODE_ABOUT, S_IFDIR | 0555, 0, NULL},
-	{NODE_ABOUT, "history", NODE_HISTORY, READ, VIEW_SIZE, history_view},
-	{NODE_ABOUT, "locks", NODE_LOCKS, READ, VIEW_SIZE, NULL},
+	/* Size 0, as in /proc: who reads as much as is shown would miss the end of a long one. */
+	{NODE_ABOUT, "history", NODE_HISTORY, READ, 0, history_view},
+	{NODE_ABOUT, "locks", NODE_LOCKS, READ, 0, NULL},
 	{NODE_ABOUT, "metrics", NODE_METRICS, READ, VIEW_METRICS_SIZE, view_metrics},
 	{NODE_ABOUT, "status", NODE_STATUS, READ, VIEW_SIZE, view_status},
 	{NODE_LOCK, "holder", NODE_HOLDER, READ, VIEW_SIZE, NULL},

@@ -81,8 +81,9 @@ def check_users(mount):
     check_equal([row['UID'] for row in rows(mount, ALICE)], [str(ALICE)], 'what Alice sees')
 
 
-def check_bounds(mount):
-    """The history has the last thousand holds, and tail(1) gives the last one."""
+def check_bounds(mount, copy):
+    """The history has the last thousand holds. tail(1) gives the last one, cp(1) copies all, and no
+    size makes a program stop before the end."""
     for _ in range(MOST + 50):
         os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
     until(lambda: len(rows(mount)) == MOST, 'so many holds')
@@ -94,6 +95,10 @@ def check_bounds(mount):
     for program in ('tail', '-n', '1'), ('busybox', 'tail', '-n', '1'), ('awk', 'END { print }'):
         status, out, _ = command([*program, mount.path('.zklockfs', 'history')])
         check(status == 0 and out.endswith('the\\040last\\040one\n') and out.count('\n') == 1, f'{program}: {out!r}')
+    check_equal(command(['cp', mount.path('.zklockfs', 'history'), copy]), (0, '', ''), 'cp')
+    with open(copy, encoding='utf-8') as file:
+        check_equal(file.read(), mount.read('.zklockfs', 'history'), 'the copy')
+    check_equal(os.stat(mount.path('.zklockfs', 'history')).st_size, 0, 'the size')
 
 
 def test(case):
@@ -106,12 +111,16 @@ def test(case):
     check_equal(rows(mount), [], 'of nothing')
     check_ends(server, mount)
     check_users(mount)
-    check_bounds(mount)
+    check_bounds(mount, os.path.join(case.directory, 'copy'))
     quiet.take('build').held().release()
     until(lambda: len(rows(quiet)) == 1, 'the other mount has a history of its own')
 
-    lines = [line for line in mount.log().splitlines() if ': audit: ' in line]
-    check_equal(len(lines), len(rows(mount)) + 6 + 51, 'a line for each hold')
+    def audited():
+        return [line for line in mount.log().splitlines() if ': audit: ' in line]
+    wanted = len(rows(mount)) + 6 + 51
+    until(lambda: len(audited()) >= wanted, 'a line for each hold')   # the log is written later
+    lines = audited()
+    check_equal(len(lines), wanted, 'a line for each hold')
     check(re.search(r': audit: build exclusive pid \d+ \(python3\) uid 0 waited 0\.0 s held \d+\.\d s token \d+ closed; '
                     r'reason: deploying v42\\$', lines[0]), lines[0])
     check(re.search(r' evicted by uid 0 pid \d+ \(.+\) on a; reason: -$', lines[2]), lines[2])

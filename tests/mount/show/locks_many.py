@@ -7,7 +7,8 @@ import errno
 import os
 import threading
 
-from harness import ALICE, BOB, Stopwatch, check, check_equal, check_user, keep_nothing, patiently, run, until
+from harness import (ALICE, BOB, Stopwatch, check, check_equal, check_user, command, keep_nothing, patiently, run,
+                     until)
 
 LOCKS = 1000
 FREE = 3000
@@ -42,6 +43,14 @@ def check_read(mount, names, what):
     text = []
     patiently(lambda: text.append(mount.read('.zklockfs', 'locks')))
     check_lines(text[0], names, what)
+
+
+def check_copy(mount, names, copy):
+    """No size makes cp(1), or what reads as much as is shown, stop before the end."""
+    check_equal(os.stat(mount.path('.zklockfs', 'locks')).st_size, 0, 'the size')
+    until(lambda: command(['cp', mount.path('.zklockfs', 'locks'), copy])[0] == 0, 'cp')
+    with open(copy, encoding='utf-8') as file:
+        check_lines(file.read(), names, 'copied')
 
 
 def check_stopped(mount, names):
@@ -114,6 +123,7 @@ def test(case):
     check_equal(wrong, [], 'what went wrong')
 
     check_stopped(mount, names)
+    check_copy(mount, names, os.path.join(case.directory, 'copy'))
     check_budget(mount)
     client.close()
 

@@ -7,7 +7,7 @@ import re
 import signal
 
 from gate import at_once, example
-from harness import ZKLOCKFS, check, check_equal, run, until
+from harness import ZKLOCKFS, check, check_equal, command, run, until
 
 
 def holder(state):
@@ -43,6 +43,10 @@ def test(case):
     check_equal(mounts(), [state + '/web1'], 'what is left')
     check(not os.path.exists(f'/proc/{taker}/exe'), 'a taker of the one before is left')
     check_equal(os.listdir(state + '/web1/build/queue'), [], 'nobody holds')
+    # What it proposes to look at. For zklock(1) ZKLOCKFS is a mount.
+    proposed = re.findall(r'^    (?:cat|\S*/zklock) .*', out[out.index('The mount stays'):], re.M)
+    check_equal([command(line.split(), env={'PATH': os.environ['PATH']}) for line in proposed],
+                [(0, '', ''), (0, 'nothing is in the way: it could be taken now\n', '')], f'{proposed} in {out}')
 
     check_equal(at_once('demo', 'stop', **environ), (0, 'all stopped\n', ''), 'stop')
     check(not mounts() and not os.path.exists(state), 'something is left')

@@ -6,7 +6,8 @@ or waited for is EBUSY, one with locks below is ENOTEMPTY."""
 import errno
 import os
 
-from harness import ALICE, BOB, check, check_equal, check_errno, check_user, errno_of, error_name, run, until
+from harness import (ALICE, BOB, check, check_equal, check_errno, check_user, command, errno_of, error_name, run,
+                     until)
 
 LC_BELOW_MAX = 1000
 
@@ -80,6 +81,17 @@ def test(case):
         a.mkdir('short')
         os.close(os.open(a.path('short', 'lock'), os.O_RDWR))
         os.rmdir(a.path('short'))
+
+    # What deletes a tree and goes on after errors removes the locks that nobody uses, rm(1) none.
+    for path in ('tree', 'tree/held', 'tree/free'):
+        a.mkdir(path)
+    holder = a.take('tree/held').held()
+    for program in (['rm', '-rf', a.path('tree')], ['find', a.path('tree'), '-delete']):
+        check(os.path.exists(a.path('tree/free')), 'the lock is gone')
+        check_equal(command(program)[0], 1, program)
+    check(not os.path.exists(a.path('tree/free')), 'the lock is there')
+    check(holder.token() > 0, 'the holder was disturbed')
+    holder.release()
 
     # The limit of locks below a lock binds other users. The owner has a higher one, root none.
     a.mkdir('full')

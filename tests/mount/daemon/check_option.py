@@ -141,7 +141,7 @@ def mount_points(checks, source):
         os.kill(pid, signal.SIGCONT)
     until(lambda: 'state: ready' in command([ZKLOCKFS, '--check', source, point])[1], 'it goes on')
     status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
-    check(status == 0 and 'its daemon' not in out, f'without pidfd_open(2): {status}, {out}{err}')
+    check(status == 0 and 'state: ready' in out and 'its daemon' not in out, f'without pidfd_open(2): {status}, {out}{err}')
     check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')

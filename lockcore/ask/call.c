@@ -87,12 +87,10 @@ static bool is_owed(const struct lc_call *call)
 }
 
 enum end_of_call {
-	END_FAILED, /* it has an error already */
-	END_LATER,  /* the ensemble was away when this was asked, and answers again */
-	END_TOLD,   /* it has its answer; its caller gets it in a moment */
-	END_BUSY, /* the ensemble answers, but too many of the same user ask or change something */
-	END_NO_TURN, /* as many wait to change something, and the ensemble does not answer */
-	END_AWAY,
+	END_LATER, /* the ensemble was away when this was asked, and answers again */
+	END_TOLD,  /* it has its answer; its caller gets it in a moment */
+	END_BUSY,  /* the ensemble answers, but too many of the same user ask or change something */
+	END_AWAY,  /* the ensemble does not answer */
 };
 
 static enum end_of_call end_of_call(const struct lc_call *call)
@@ -101,7 +99,7 @@ static enum end_of_call end_of_call(const struct lc_call *call)
 	bool answers = session_is_ready(lc) && !lc->reads->silent;
 
 	if (call->turn.state == GATE_WAITS)
-		return session_is_ready(lc) ? END_BUSY : END_NO_TURN;
+		return session_is_ready(lc) ? END_BUSY : END_AWAY;
 	if (answers && lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US)
 		return END_LATER;
 	if (call->reader.state == READER_DUE)
@@ -113,9 +111,13 @@ static void call_timed_out(void *ctx)
 {
 	struct lc_call *call = ctx;
 	struct lc *lc = call->lc;
-	int error = call->error;
+	int error = -EHOSTUNREACH;
 
-	switch (error ? END_FAILED : end_of_call(call)) {
+	if (call->error) {
+		call_fail(call, call->error);
+		return;
+	}
+	switch (end_of_call(call)) {
 	case END_LATER:
 		timer_set(&lc->timers, &call->limit, call->begun_us + LC_CALL_TIMEOUT_US);
 		return;
@@ -127,12 +129,6 @@ static void call_timed_out(void *ctx)
 		break;
 	case END_AWAY:
 		lc->reads->silent |= is_owed(call) || (call->reads && session_is_ready(lc));
-		error = -EHOSTUNREACH;
-		break;
-	case END_NO_TURN:
-		error = -EHOSTUNREACH;
-		break;
-	case END_FAILED:
 		break;
 	}
 	call_fail(call, error);

@@ -321,8 +321,8 @@ static void take_delete(struct multi *multi, struct entry *entry, struct ensembl
 	take_op(multi, entry, op);
 }
 
-/* No other client may want the lock: then the answer alone shows that this entry is first. Where
- * mounts take turns, that would be wrong and cost another round trip. */
+/* Perhaps no other client wants the lock: then the answer alone shows that this entry is first.
+ * Where mounts take turns it does not, and a listing after it costs a round trip more. */
 static bool could_be_first_without_list(const struct lock *lock, const struct entry *entry)
 {
 	return !lock->batch.overtaken && lock->takers.waiting == 1 && entry->wanted &&

@@ -60,8 +60,8 @@ struct entries {
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
-/* Of the one ahead. FIRST: it has to wait for nobody. AFTER_OURS: only our own entry X stands
- * before it; once X is gone, it is first. */
+/* Of the one ahead. FIRST: it has to wait for nobody. AFTER_OURS: our own entry X stands directly
+ * before it; if X was first, it is first once X is gone. */
 enum entry_ahead { AHEAD_UNKNOWN, AHEAD_AFTER_OURS, AHEAD_FIRST };
 
 /* handoff.c: its place in the queue. */

@@ -13,6 +13,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,19 +227,24 @@ static void tell_what_follows(const struct mount *mount, const struct entry *ent
 		      who);
 }
 
-/* Its own mount lets it go when it has read the mark, as a rule at once. Nothing tells of that. */
+/* Its own mount lets it go when it has read the mark, as a rule at once. Nothing tells of that. An
+ * open asks the ensemble: what a look at the name finds is kept by the kernel for a second. It
+ * does not wait for a lease. */
 static bool is_let_go(const struct mount *mount, const char *lock, const char *name)
 {
 	char path[LOCK_NAME_MAX + 300];
-	bool there = true;
 
 	snprintf(path, sizeof(path), "%s/queue/%s", lock, name);
-	for (int64_t waited_us = 0; waited_us < LETS_GO_US && there; waited_us += LOOK_US) {
-		there = faccessat(mount->dir, path, F_OK, 0) == 0 || errno != ENOENT;
-		if (there)
-			usleep(LOOK_US);
+	for (int64_t waited_us = 0; waited_us < LETS_GO_US; waited_us += LOOK_US) {
+		int fd = openat(mount->dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+		if (fd < 0 && errno == ENOENT)
+			return true;
+		if (fd >= 0)
+			close(fd);
+		usleep(LOOK_US);
 	}
-	return !there;
+	return false;
 }
 
 static void tell_eviction(const struct mount *mount, const char *lock, const struct entry *entry)

@@ -53,6 +53,18 @@ def queue(a, b):
     check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody holds svca')
     holder.release()
 
+    # Each of these is found to be gone at once.
+    holder = a.take('svca').held()
+    waiters = [a.take('svca') for _ in range(8)]
+    until(lambda: len(a.queue('svca')) == 9, 'they wait')
+    watch = Stopwatch()
+    check_equal(check_run(a, ['evict', 'svca', *a.queue('svca')[1:]], 0, 'evict eight').count('-a: evicted\n'), 8, 'evict eight')
+    watch.check(0, 5, 'zklock evict of eight')
+    for waiter in waiters:
+        waiter.refused(125)
+    holder.release()
+    until(lambda: not a.queue('svca'), 'free')
+
     # The holder's mount does not read the mark: nobody may believe that the lock is free.
     holder = b.take('svca').held()
     b.watched = False

@@ -266,7 +266,7 @@ struct lc_status {
 	const char *met; /* why there is no contact, a sentence; "": nothing is known */
 	unsigned holders, waiters; /* of this mount */
 	unsigned losing;           /* lost, and the entry is not to go yet */
-	unsigned leaving;          /* entries that are still to be deleted */
+	unsigned leaving;          /* the entry is to be deleted; or lost, and not left */
 	unsigned entries;          /* entries that exist, or may exist */
 	size_t entry_bytes;
 	size_t watch_bytes;                  /* of all watched paths */

@@ -241,7 +241,7 @@ static void print_now(struct metrics_page *page, const struct lc_status *status,
 	gauge(page, "losing", status->losing,
 	      "Takers that have lost their lock and may still be at work.");
 	gauge(page, "leaving", status->leaving,
-	      "Entries of this mount that are still to be deleted on the servers.");
+	      "Takers whose entry is still to be deleted, or whose lost lock's file is open.");
 	gauge(page, "entries", status->entries, "Entries of this mount on the servers.");
 	gauge(page, "entry_bytes", status->entry_bytes,
 	      "Total length of the paths of this mount's entries.");

@@ -71,7 +71,10 @@ def takers(server, a, b):
     check_errno(errno.EIO, holder.token)
     check_errno(errno.EIO, holder.do, 'write', b'x')
     check_errno(errno.EIO, holder.do, 'fsync')
+    until(lambda: 'zklockfs_entries{mount="%s"} 0' % a.directory in a.read('.zklockfs', 'metrics'), 'its entry is gone')
+    check_equal(a.status()['leaving'], '1', 'the file of the lost lock is open')
     holder.release()
+    until(lambda: a.status()['leaving'] == '0', 'nothing is left of it')
     # From the taker's own mount, and by a shell.
     for shell in shells():
         waiter = b.take('build')

@@ -18,15 +18,12 @@ import concurrent.futures
 import functools
 import os
 import re
-import resource
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from works import ROOT, Works, compile_file, find, read, run, stem
+from works import ROOT, Works, compile_file, find, read, run, run_mutant, stem
 
 SEEDS = 20000      # tried at most for each mutant
 SECONDS = 100      # of the processor, at most for each mutant
@@ -1804,28 +1801,18 @@ def sim_command(program, judge, last):
     return command + (['--profile', judge.profile] if judge.profile != 'any' else [])
 
 
-def limit():
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def convict(program, judge):
     """How the mutant was caught, and by which seed; or None."""
     if isinstance(judge, Unit):
-        try:
-            done = run([program], preexec_fn=limit, timeout=ENDLESS)
-        except subprocess.TimeoutExpired:
+        done = run_mutant([program], SECONDS, ENDLESS)
+        if not done:
             return stem(judge.source) + ': hangs', None
         if done.returncode == 0:
             return None
-        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-            return stem(judge.source) + ': hangs', None
         failed = [line.split()[-1] for line in done.stdout.splitlines() if '[  FAILED  ]' in line]
         return f'{stem(judge.source)}: {failed[0] if failed else "crash"}', None
-    try:
-        done = run([*sim_command(program, judge, judge.first + SEEDS - 1), '--expect-violation'],
-                   preexec_fn=limit, timeout=ENDLESS)
-    except subprocess.TimeoutExpired:
+    done = run_mutant([*sim_command(program, judge, judge.first + SEEDS - 1), '--expect-violation'], SECONDS, ENDLESS)
+    if not done:
         return None
     word = done.stdout.strip().splitlines()[0] if done.stdout.strip() else ''
     if done.returncode or not word.startswith('seed '):

@@ -21,21 +21,17 @@ import itertools
 import os
 import random
 import re
-import resource
-import signal
-import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 import frontend
 from equivalent import EXPLAINED
-from works import ROOT, Works, compile_file, engine_sources, find, is_of_engine, read, run, stem
+from works import ROOT, Works, compile_file, engine_sources, find, is_of_engine, read, run_mutant, stem
 
 SEEDS = '1..600'   # of the simulation: some seconds; such a range has seeds of all profiles
 HANGS = 40         # a test that needs more seconds of the processor counts as hanging
 ENDLESS = 300      #   and one that takes more seconds in any way
-MEMORY = 6 << 30   # a Java machine reserves more than it takes
 
 Token = collections.namedtuple('Token', 'kind text start')
 Site = collections.namedtuple('Site', 'file line what start end new')
@@ -189,22 +185,13 @@ def check_explained(texts, sites):
 
 # ---- tests ----
 
-def limit():
-    resource.setrlimit(resource.RLIMIT_CPU, (HANGS, HANGS + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def trial(command, environment):
-    """How the command fails, or None. The load of the machine makes no difference."""
-    try:
-        done = run(command, preexec_fn=limit, timeout=ENDLESS, env={**os.environ, **environment})
-    except subprocess.TimeoutExpired:
+    """How the command fails, or None."""
+    done = run_mutant(command, HANGS, ENDLESS, {**os.environ, **environment})
+    if not done:
         return 'hangs'
     if done.returncode == 0:
         return None
-    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return 'hangs'
     lines = done.stdout.splitlines()
     for mark in ('VIOLATION ', '[  FAILED  ] ', 'Assertion ', 'AssertionError: ', 'Error: '):
         words = [line.split(mark)[1] for line in lines if mark in line]

@@ -5,16 +5,33 @@ replaced: for mutants.py and mutate.py."""
 import glob
 import os
 import re
+import resource
+import signal
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CC = os.environ.get('CC', 'cc').split()
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O1', '-w']
+MEMORY = 6 << 30   # of a mutant; a Java machine reserves more than it takes
 
 
 def run(command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors='replace', check=False, **options)
+
+
+def run_mutant(command, seconds, endless, env=None):
+    """As run(); None: it hangs, which is so many seconds of the processor, so that the load of the
+    machine makes no difference, or `endless` seconds in any way."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        done = run(command, preexec_fn=limit, timeout=endless, env=env)
+    except subprocess.TimeoutExpired:
+        return None
+    return None if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL) else done
 
 
 def compile_file(source, target, engine=ROOT + '/lockcore', flags=()):

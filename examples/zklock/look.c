@@ -232,11 +232,11 @@ static void tell_what_follows(const struct mount *mount, const struct entry *ent
  * does not wait for a lease. */
 static bool is_let_go(const struct mount *mount, const char *lock, const char *name)
 {
-	char path[LOCK_NAME_MAX + 300];
+	char file[320];
 
-	snprintf(path, sizeof(path), "%s/queue/%s", lock, name);
+	snprintf(file, sizeof(file), "queue/%s", name);
 	for (int64_t waited_us = 0; waited_us < LETS_GO_US; waited_us += LOOK_US) {
-		int fd = openat(mount->dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		int fd = mount_open(mount, lock, file, O_RDONLY | O_NONBLOCK);
 
 		if (fd < 0 && errno == ENOENT)
 			return true;

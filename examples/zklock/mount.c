@@ -390,9 +390,10 @@ static char *read_all(int fd)
 	return data;
 }
 
+/* The owner of an entry may have a lease on it (F_SETLEASE), which a blocking open waits for. */
 char *mount_read(const struct mount *mount, const char *lock, const char *file)
 {
-	int fd = mount_open(mount, lock, file, O_RDONLY), error;
+	int fd = mount_open(mount, lock, file, O_RDONLY | O_NONBLOCK), error;
 	char *data;
 
 	if (fd < 0)

@@ -41,13 +41,17 @@ def queue(a, b):
     check_equal(len(b.queue('svca')), 2, 'nobody was evicted')
     check('-a: evicted\n' in check_run(b, ['evict', 'svca', number.lstrip('0')], 0, 'evict a waiter'), 'evict')
     waiter.refused(125)     # ECANCELED
-    # An open for writing would wait 45 s for this lease.
+    # An open, and then one for writing, would wait 45 s for this lease.
     lease = os.open(a.path('svca', 'queue', a.queue('svca')[0]), os.O_RDONLY)
-    fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    fcntl.fcntl(lease, fcntl.F_SETSIG, signal.SIGCHLD)
+    fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_WRLCK)
     watch = Stopwatch()
+    check_equal(check_run(a, ['ls', 'svca'], 0, 'ls').splitlines()[1].split()[:2], lines[1][:2], 'ls beside a lease')
+    check_run(a, ['why', 'svca'], 75, 'why beside a lease')
+    fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder',
                                         f'process {holder.pid} (python3) on b is stopped only if its mount has on_lost'), 'evict')
-    watch.check(0, 20, 'zklock evict')
+    watch.check(0, 20, 'zklock beside a lease')
     os.close(lease)
     until(lambda: not a.queue('svca'), 'evicted')
     check_run(a, ['evict', 'svca', 'holder'], 66, 'nobody holds', 'nobody holds svca')

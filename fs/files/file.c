@@ -37,25 +37,6 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		handle_open(front, req, node, fi->flags);
 }
 
-/* A read for a mapping, or by splice(2) in some kernels. It fills memory that everybody shows who
- * maps the file. Other reads say who owns their locks. */
-static bool fills_shared_memory(const struct fuse_file_info *fi)
-{
-	return fi->lock_owner == 0;
-}
-
-/* With less the kernel would take the file for empty, and end programs that have mapped it. */
-static void reply_zeros(fuse_req_t req, size_t size)
-{
-	char *zeros = calloc(1, size);
-
-	if (zeros)
-		fuse_reply_buf(req, zeros, size);
-	else
-		fuse_reply_err(req, ENOMEM);
-	free(zeros);
-}
-
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct open_file *file = file_of(req, fi);
@@ -63,8 +44,6 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 	(void)ino;
 	if (!file || !file->ops->read)
 		fuse_reply_err(req, EBADF);
-	else if (open_file_is_personal(file) && fills_shared_memory(fi))
-		reply_zeros(req, size);
 	else
 		file->ops->read(file, req, size, off);
 }

@@ -115,7 +115,8 @@ struct open_file *open_file_new(struct frontend *front, const struct file_ops *o
 	return file;
 }
 
-bool open_file_is_personal(const struct open_file *file)
+/* What is read depends on who reads it. */
+static bool is_personal(const struct open_file *file)
 {
 	return file->node && (file->node->kind == NODE_LOCKS || file->node->kind == NODE_HISTORY);
 }
@@ -128,7 +129,7 @@ void open_file_reply(const struct open_file *file, fuse_req_t req)
 		.fh = file->fh,
 		.direct_io = !file->ops->readdir,
 		.noflush = !file->ops->flush,
-		.nonseekable = open_file_is_personal(file),
+		.nonseekable = is_personal(file),
 	};
 
 	fuse_reply_open(req, &fi);

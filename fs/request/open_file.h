@@ -81,8 +81,6 @@ void open_file_close(struct open_file *file);
 struct open_file *open_file_find(const struct frontend *front, uint64_t fh);
 /* The next of all open files; *slot is 0 at first. NULL: there are no more. */
 struct open_file *open_file_next(const struct frontend *front, uint32_t *slot);
-/* What is read depends on who reads it. */
-bool open_file_is_personal(const struct open_file *file);
 /* Pollers of all files are to ask again. */
 void open_files_wake(struct frontend *front);
 void open_files_finish(struct open_files *files);

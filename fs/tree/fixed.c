@@ -11,7 +11,9 @@
 
 const struct fixed_file fixed_files[] = {
 	{NODE_ROOT, ".zklockfs", NODE_ABOUT, S_IFDIR | 0555, 0, NULL},
-	/* Size 0, as in /proc: who reads as much as is shown would miss the end of a long one. */
+	/* Size 0, as in /proc: who reads as much as is shown would miss the end of a long one.
+	 * And what is read depends on the user, while a mapping and splice(2) show memory that all
+	 * share: the kernel fills none beyond the size. */
 	{NODE_ABOUT, "history", NODE_HISTORY, READ, 0, history_view},
 	{NODE_ABOUT, "locks", NODE_LOCKS, READ, 0, NULL},
 	{NODE_ABOUT, "metrics", NODE_METRICS, READ, VIEW_METRICS_SIZE, view_metrics},

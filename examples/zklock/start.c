@@ -231,12 +231,30 @@ static int lift(int fd)
 	return high;
 }
 
-/* Nobody reads the mail of cron for that. */
+/* The zklock above this one names its locks to what it runs. */
+static bool is_of_zklock_above(const struct lock *lock)
+{
+	char variable[32];
+	const char *name;
+
+	for (int place = 1; (snprintf(variable, sizeof(variable), "ZKLOCK_NAME_%d", place),
+	                     name = getenv(variable));
+	     place++)
+		if (strcmp(name, lock->name) == 0)
+			return true;
+	return false;
+}
+
+/* Nobody reads the mail of cron for that, but who waits for a lock of its own waits for ever. */
 static pid_t begin_telling(const struct wait *wait)
 {
-	bool told = wait->take->limit_ms != 0 && !wait->take->quiet && isatty(STDERR_FILENO);
+	const struct take *take = wait->take;
+	bool told = isatty(STDERR_FILENO);
 
-	return told ? tell_start(wait->take, wait_tell, wait) : -1;
+	for (size_t i = 0; i < take->count && !told; i++)
+		told = is_of_zklock_above(&take->locks[i]);
+	told = told && take->limit_ms != 0 && !take->quiet;
+	return told ? tell_start(take, wait_tell, wait) : -1;
 }
 
 bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_signal)

@@ -154,6 +154,13 @@ def why(a, b):
     out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")
     check('this is your own hold: you would wait for yourself' in out and out.endswith('75\n'), out)
     check_run(a, ['svcb', '--', ZKLOCK, '-n', 'svcb', '--', 'true'], 75, "one's own", 'this is your own hold: use -R')
+    # Who waits for it is told so, also where no terminal is.
+    inner = spawn([ZKLOCK, '-m', a.directory, 'svcb', '--', ZKLOCK, '-m', a.directory, 'svcb', '--', 'true'],
+                  stderr=subprocess.PIPE, text=True)
+    line = inner.stderr.readline()
+    check('zklock: svcb: waiting for process' in line and 'this is your own hold: use -R' in line, line)
+    inner.terminate()
+    inner.communicate()
     # Not that of another process.
     holder = a.take('svcb').held()
     check('your own' not in zklock(a, '-n', 'svcb', '--', 'true')[2], "another's")

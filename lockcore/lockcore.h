@@ -103,7 +103,7 @@ struct lc_config {
 	 * after a session timeout. 0: no process is stopped, and the entry is deleted at once. */
 	int64_t loss_lead_us;
 	/* A process that takes a lock again at once may get its own entry again, without asking the
-	 * ensemble: rule 42. */
+	 * ensemble: rule 43. */
 	bool reuse;
 	uid_t uid;                    /* the root's owner */
 	struct lc_attributes without; /* for locks without attributes: of other clients */

@@ -45,25 +45,10 @@ bool tree_is_below(pid_t pid, pid_t above)
 	return false;
 }
 
-/* Whether it may be signalled. By a descriptor, as its pid may have become another's since
- * it was read. */
-static bool signal_child(pid_t pid, pid_t parent, int number)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	bool allowed = true;
-
-	if (fd < 0)
-		return true;
-	if (parent_of(pid) == parent)
-		allowed =
-			syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0 || errno != EPERM;
-	close(fd);
-	return allowed;
-}
-
 /* One process of all. */
 struct kin {
 	pid_t pid, parent;
+	int fd; /* holds it: its pid may become another's; -1: not held */
 };
 
 struct family {
@@ -93,26 +78,58 @@ static struct family read_family(void)
 			family.kin = kin;
 			room = more;
 		}
-		family.kin[family.count++] = (struct kin){.pid = pid, .parent = parent_of(pid)};
+		family.kin[family.count++] =
+			(struct kin){.pid = pid, .parent = parent_of(pid), .fd = -1};
 	}
 	if (proc)
 		closedir(proc);
 	return family;
 }
 
-static int signal_children(const struct family *family, pid_t parent, int number, int depth)
+/* Whether it may be signalled. */
+static bool signal_one(const struct kin *kin, int number)
 {
+	long result = kin->fd < 0 ? kill(kin->pid, number)
+	                          : syscall(SYS_pidfd_send_signal, kin->fd, number, NULL, 0);
+
+	return result == 0 || errno != EPERM;
+}
+
+static int signal_from(const struct family *family, struct kin *kin, int number, int depth);
+
+/* Signalled at once where it cannot be held, because no descriptor is left or a filter refuses the
+ * call: when its parent is dead it is found elsewhere. */
+static void hold(const struct family *family, struct kin *child, int number, int depth,
+                 int *refused)
+{
+	child->fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	if (parent_of(child->pid) == child->parent) {
+		if (child->fd < 0)
+			*refused += signal_from(family, child, number, depth);
+	} else if (child->fd >= 0) {
+		close(child->fd);
+		child->fd = -1;
+	}
+}
+
+/* A parent comes before its children: a shell whose command ends by the signal would go on with the
+ * next one, without the lock. */
+static int signal_from(const struct family *family, struct kin *kin, int number, int depth)
+{
+	struct kin *end = family->kin + family->count, *child;
 	int refused = 0;
 
-	for (size_t i = 0; i < family->count; i++) {
-		const struct kin *kin = &family->kin[i];
-
-		if (kin->parent != parent)
+	for (child = family->kin; child < end && depth < DEPTH_MAX; child++)
+		if (child->parent == kin->pid)
+			hold(family, child, number, depth + 1, &refused);
+	if (kin->pid != getpid())
+		refused += !signal_one(kin, number);
+	for (child = family->kin; child < end && depth < DEPTH_MAX; child++) {
+		if (child->parent != kin->pid || child->fd < 0)
 			continue;
-		/* First those below it: when it is dead they are found elsewhere. */
-		if (depth < DEPTH_MAX)
-			refused += signal_children(family, kin->pid, number, depth + 1);
-		refused += !signal_child(kin->pid, parent, number);
+		refused += signal_from(family, child, number, depth + 1);
+		close(child->fd);
+		child->fd = -1;
 	}
 	return refused;
 }
@@ -120,7 +137,8 @@ static int signal_children(const struct family *family, pid_t parent, int number
 int tree_signal(int number)
 {
 	struct family family = read_family();
-	int refused = signal_children(&family, getpid(), number, 0);
+	struct kin self = {.pid = getpid(), .fd = -1};
+	int refused = signal_from(&family, &self, number, 0);
 
 	free(family.kin);
 	return refused;

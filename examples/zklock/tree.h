@@ -11,8 +11,8 @@
 
 /* From now on; processes that were orphaned before belong to others. */
 bool tree_adopt(void);
-/* Sends a signal to every descendant of this process. How many may not be signalled, as
- * they run for another user. */
+/* Sends a signal to every descendant of this process, parents first. How many may not be
+ * signalled, as they run for another user. */
 int tree_signal(int number);
 
 /* Whether `above` has started it, or has started who has. */

@@ -35,6 +35,14 @@ def lost_by_eviction(gate, a, b):
     watch.check(0.3, 5, 'a grace of 300 ms')
     check(not alive(visitor.pid), 'a child in a session of its own')
 
+    # A script hears of it before its command does: it does not go on with the next one.
+    script = 'sleep 600 & command=$!; for i in $(seq 300); do sleep 600 & done; "$@" & wait $command; echo next'
+    process = start(a, 'svca', '--', 'sh', '-c', script, 'sh', *gate.visitor())
+    visitor = gate.arrived()
+    evict(b, 'svca', process)
+    check_equal(finished(process, 74, 'a script')[0], '', 'a script')
+    visitor.gone()
+
     # SIGTERM, and time for good order; none of it with -k 0.
     tidy = 'trap "echo tidied; exit 3" TERM; "$@" & wait; wait'
     process = start(a, '-k', '20s', 'svca', '--', 'sh', '-c', tidy, 'sh', *gate.visitor())

@@ -31,37 +31,41 @@ static bool was_stopped(void)
 	return sigtimedwait(&set, NULL, &now) == SIGCONT;
 }
 
+static void read_text(int *fd, const char *path, char text[128])
+{
+	ssize_t n;
+
+	if (*fd < 0)
+		*fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = pread(*fd, text, 127, 0);
+	text[n > 0 ? n : 0] = '\0';
+}
+
 /* How long this thread was ready to run and did not, so far. */
 static int64_t late_ns(void)
 {
 	static int fd = -1;
 	long long ran, late = 0;
 	char text[128];
-	ssize_t n;
 
-	if (fd < 0)
-		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
+	read_text(&fd, "/proc/thread-self/schedstat", text);
 	(void)sscanf(text, "%lld %lld", &ran, &late);
 	return late;
 }
 
-/* How long any thread of the machine was ready to run and did not, so far. 0: the kernel does not
- * tell. */
+/* How long any thread of the machine was ready to run and did not, so far; and how long the machine
+ * itself did not run, because its host ran others. 0: the kernel does not tell. */
 static int64_t busy_ns(void)
 {
-	static int fd = -1;
-	long long total_us = 0;
+	static int pressure = -1, stat = -1;
+	long long total_us = 0, stolen = 0;
 	char text[128];
-	ssize_t n;
 
-	if (fd < 0)
-		fd = open("/proc/pressure/cpu", O_RDONLY | O_CLOEXEC);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
+	read_text(&pressure, "/proc/pressure/cpu", text);
 	(void)sscanf(text, "some avg10=%*f avg60=%*f avg300=%*f total=%lld", &total_us);
-	return total_us * 1000;
+	read_text(&stat, "/proc/stat", text);
+	(void)sscanf(text, "cpu %*d %*d %*d %*d %*d %*d %*d %lld", &stolen);
+	return total_us * 1000 + stolen * (1000000000 / sysconf(_SC_CLK_TCK));
 }
 
 void watchdog_begin(void)

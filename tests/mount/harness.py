@@ -170,14 +170,15 @@ def raw_open(path, flags):
 
 
 def pressed_seconds():
-    """How long any process of the machine was ready to run, or waited for a disk, and did not, so
-    far. None: the kernel does not tell."""
+    """How long any process of the machine was ready to run, or waited for a disk, and did not, and how
+    long the machine's host let none of it run, so far. None: the kernel does not tell."""
     total = 0
     with contextlib.suppress(OSError):
         for of in ('cpu', 'io'):
             with open('/proc/pressure/' + of, encoding='ascii') as file:
                 total += int(re.search(r'^some .*total=(\d+)', file.read(), re.MULTILINE)[1]) / 1e6
-        return total
+        with open('/proc/stat', encoding='ascii') as file:
+            return total + int(file.readline().split()[8]) / os.sysconf('SC_CLK_TCK')
     return None
 
 

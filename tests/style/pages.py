@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What is printed exists: pages.py ROOT ZKLOCKFS ZKLOCK
 
-README.md and the other Markdown: each link leads to a file, each name of a file of the source is one; the README
-has at most 130 lines and 1,200 words. The manual pages: each section and page that they name is there,
+README.md and the other Markdown: each link leads to a file, each name of a file of the source is one; a function that
+the README of a directory of the source names is defined in the file that is named with it, or else in that directory;
+the README has at most 130 lines and 1,200 words. The manual pages: each section and page that they name is there,
 their first lines have the words that people search for, commands and options that they print are known.
 """
 
@@ -42,6 +43,43 @@ def wrong_files(root, file):
     for name in re.findall(r'`((?:fs|lockcore|tests|examples)/[\w./-]+)`', text(root, file)):
         if not os.path.exists(os.path.join(root, name)):
             yield f'{file}: {name} is not there'
+
+
+# A definition begins in the first column.
+DEFINITION = re.compile(r'^\w[^;={()#]*?\b(\w+)\([^;{]*\{', re.MULTILINE)
+SOURCES = ('fs/', 'lockcore/', 'examples/zklock/')
+
+
+def definitions(root):
+    """{file: its functions}"""
+    return {file: set(DEFINITION.findall(text(root, file)))
+            for file in tracked(root, '*.c', '*.h') if file.startswith(SOURCES)}
+
+
+def source_file(readme, name, defined):
+    """The file that the README means: from the root, beside it, or in a directory beside its own. None: there is none."""
+    here = os.path.dirname(readme)
+    paths = [os.path.normpath(os.path.join(base, name)) for base in ('', here, os.path.dirname(here))]
+    return next((path for path in paths if path in defined), None)
+
+
+def wrong_functions(root, readme, defined):
+    """`f()` and `g()` in `file.c`; and `f()` without a file."""
+    flat = ' '.join(text(root, readme).split())
+    for name in re.findall(r'`([\w/.-]+\.[ch])`', flat):
+        if not source_file(readme, name, defined) and not os.path.exists(os.path.join(root, name)):
+            yield f'{readme}: {name} is not there'
+    placed = re.compile(r'((?:`\w+\(\)`(?:, | and )?)+) in `([\w/.-]+\.[ch])`')
+    for names, name in placed.findall(flat):
+        file = source_file(readme, name, defined)
+        for function in re.findall(r'`(\w+)\(\)`', names):
+            if file and function not in defined[file]:
+                yield f'{readme}: {function}() is not in {file}'
+    here = os.path.dirname(readme) + '/'
+    near = here if here.count('/') > 1 else ('fs/', 'lockcore/')
+    for function in re.findall(r'`(\w+)\(\)`', placed.sub('', flat)):
+        if not any(function in functions for file, functions in defined.items() if file.startswith(near)):
+            yield f'{readme}: {function}() is nowhere in {near}'
 
 
 def wrong_size(root):
@@ -131,8 +169,13 @@ def main():
     found = pages(root)
     wrong = [*wrong_size(root), *wrong_references(found), *wrong_names(found),
              *wrong_commands(root, found, zklockfs, zklock)]
+    defined = definitions(root)
+    if sum(map(len, defined.values())) < 2000:
+        wrong.append('few functions were found')
     for file in markdown:
         wrong += wrong_links(root, file)
+        if file.startswith(SOURCES):
+            wrong += wrong_functions(root, file, defined)
         if file != '.github/CHANGELOG.md':      # it tells of what was there
             wrong += wrong_files(root, file)
     print(*wrong, sep='\n', file=sys.stderr)

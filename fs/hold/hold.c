@@ -173,10 +173,15 @@ static bool admit_family(struct hold *family)
 	return all;
 }
 
+/* A family that is lost leaves the list by lc_holds(). In doubt it stays on it, for two seconds at
+ * most. */
 static void admit_families(struct frontend *front)
 {
-	while (front->holds->admitting && admit_family(front->holds->admitting))
-		stop_admitting(front->holds->admitting);
+	struct hold *family;
+
+	while ((family = front->holds->admitting) && lc_holds(family->taker) &&
+	       admit_family(family))
+		stop_admitting(family);
 }
 
 /* ---- the answer ---- */

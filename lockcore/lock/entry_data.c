@@ -152,21 +152,22 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 	entry_events(entry)->changed(entry);
 }
 
-void entry_watch(struct entry *entry)
+bool entry_watch(struct entry *entry)
 {
 	char *path;
 
 	if (!session_is_ready(entry->lock->lc) || entry->state != ENTRY_PRESENT ||
 	    entry_is_seen(entry) || watch_is_pending(&entry->watch))
-		return;
+		return true;
 	path = entry_path(entry);
 	if (!path) {
 		entry_events(entry)->later(entry);
-		return;
+		return false;
 	}
 	entry->pending++;
 	watch_ask(entry->lock->lc, &entry->watch, path, watch_was_answered, entry);
 	free(path);
+	return true;
 }
 
 /* ---- since when it is held, and why ---- */

@@ -11,8 +11,8 @@ size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_
 /* Takes over what the good answer of a get tells, a mark among it. False: the node is another
  * client's, made under the name of this one when this one was gone. */
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
-/* Watches it, unless its watch is good. */
-void entry_watch(struct entry *entry);
+/* Watches it, unless its watch is good. False: no memory, and later() was told. */
+bool entry_watch(struct entry *entry);
 /* Reads it, unless its watch is good: only these two show a mark. lc->entries tells whether such
  * reads are under way, and whether one has failed. */
 void entry_check_mark(struct entry *entry);

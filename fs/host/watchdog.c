@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int64_t begun_ns, begun_late_ns, begun_busy_ns;
+#define BUSY_FACTOR 20
+
+static int64_t begun_ns, begun_late_ns, begun_ran_ns;
 
 /* Whether somebody stopped the process, and let it go on, since this was asked last. SIGCONT is
  * blocked for that: with a handler ppoll(2) would fail with EINTR, as it does in no other build. */
@@ -31,67 +33,64 @@ static bool was_stopped(void)
 	return sigtimedwait(&set, NULL, &now) == SIGCONT;
 }
 
-static void read_text(int *fd, const char *path, char text[128])
-{
-	ssize_t n;
-
-	if (*fd < 0)
-		*fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = pread(*fd, text, 127, 0);
-	text[n > 0 ? n : 0] = '\0';
-}
-
 /* How long this thread was ready to run and did not, so far. */
 static int64_t late_ns(void)
 {
 	static int fd = -1;
 	long long ran, late = 0;
 	char text[128];
+	ssize_t n;
 
-	read_text(&fd, "/proc/thread-self/schedstat", text);
+	if (fd < 0)
+		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
 	(void)sscanf(text, "%lld %lld", &ran, &late);
 	return late;
 }
 
-/* How long any thread of the machine was ready to run and did not, so far; and how long the machine
- * itself did not run, because its host ran others. 0: the kernel does not tell. */
-static int64_t busy_ns(void)
+/* Whether more are ready to run, or were in the last minute, than there are processors; those that
+ * wait for a disk count, too. (/proc/pressure would say more. But each reading loses up to a tick
+ * of what is counted there, for all readers.) */
+static bool machine_is_busy(void)
 {
-	static int pressure = -1, stat = -1;
-	long long total_us = 0, stolen = 0;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN), running = 0;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	double load = 0;
 	char text[128];
+	ssize_t n = read(fd, text, sizeof(text) - 1);
 
-	read_text(&pressure, "/proc/pressure/cpu", text);
-	(void)sscanf(text, "some avg10=%*f avg60=%*f avg300=%*f total=%lld", &total_us);
-	read_text(&stat, "/proc/stat", text);
-	(void)sscanf(text, "cpu %*d %*d %*d %*d %*d %*d %*d %lld", &stolen);
-	return total_us * 1000 + stolen * (1000000000 / sysconf(_SC_CLK_TCK));
+	text[n > 0 ? n : 0] = '\0';
+	(void)sscanf(text, "%lf %*f %*f %ld", &load, &running);
+	close(fd);
+	return load > (double)processors || running > processors;
 }
 
 void watchdog_begin(void)
 {
 	(void)was_stopped();
 	begun_late_ns = late_ns();
-	begun_busy_ns = busy_ns();
+	begun_ran_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	begun_ns = clock_read_ns(CLOCK_MONOTONIC);
 }
 
 void watchdog_end(void)
 {
-	int64_t took = clock_read_ns(CLOCK_MONOTONIC) - begun_ns, busy;
+	const int64_t most = ZKLOCKFS_WATCHDOG * 1000000LL;
+	int64_t took = clock_read_ns(CLOCK_MONOTONIC) - begun_ns, ran;
 
-	if (took <= ZKLOCKFS_WATCHDOG * 1000000LL)
-		return;
-	/* The owner of a lock of the kernel that it waits for may wait for a processor. */
-	busy = busy_ns() - begun_busy_ns;
-	if (busy > took / 2)
+	if (took <= most)
 		return;
 	took -= late_ns() - begun_late_ns;
-	if (took > ZKLOCKFS_WATCHDOG * 1000000LL && !was_stopped())
+	if (took <= most || was_stopped())
+		return;
+	ran = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ran_ns;
+	/* The owner of a lock of the kernel that it waits for may wait for a processor. */
+	if (ran > most || took > (machine_is_busy() ? BUSY_FACTOR * most : most))
 		log_line(LC_ERROR,
-		         "watchdog: a turn of the loop took %" PRId64
-		         " ms, processes waited for %" PRId64 " ms",
-		         took / 1000000, busy / 1000000);
+		         "watchdog: a turn of the loop took %" PRId64 " ms, %" PRId64
+		         " of them on a processor",
+		         took / 1000000, ran / 1000000);
 }
 
 #endif

@@ -83,7 +83,7 @@ def four_letters(port, word, timeout):
 
 class Client:
     def __init__(self, port, credentials=None):
-        self.conn = socket.create_connection(('127.0.0.1', port), 10)
+        self.conn = socket.create_connection(('127.0.0.1', port), 60)
         self.xid = 0
         self._send(struct.pack('>iqiq', 0, 0, SESSION_MS, 0) + _buffer(bytes(16)) + b'\0')
         answer = _Reader(self._receive())

@@ -22,7 +22,7 @@ def test(case):
     source = f'127.0.0.1:{server.port}/locks'
 
     def mount(point, *options, wanted=0):
-        got, _, err = command([ZKLOCKFS, '-o', ','.join(('host=a', 'connect_timeout=1s') + options), source, point])
+        got, _, err = command([ZKLOCKFS, '-o', ','.join(('host=a', *options) + ('connect_timeout=1s',) * bool(wanted)), source, point])
         check_equal(got, wanted, f'the mount with {options}: {err}')
         return err
 

@@ -18,7 +18,7 @@ def test(case):
     mount.process.send_signal(signal.SIGTERM)
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
     mount.process.send_signal(signal.SIGTERM)
-    until(lambda: mount.process.poll() is not None, 'the daemon leaves', 10)
+    until(lambda: mount.process.poll() is not None, 'the daemon leaves')
     mount.checked = True   # its output and its status do not matter
     check(errno_of(holder.do, 'pread', 64, 0) != 0, 'the descriptor still reads')
     check(errno_of(holder.do, 'fsync') != 0, 'the descriptor still syncs')

@@ -25,7 +25,7 @@ def test(case):
     relay = case.relay(server, '127.0.0.2')
     silent = socket.socket(type=socket.SOCK_DGRAM)
     silent.bind((NAME_SERVER, 53))
-    silent.settimeout(20)
+    silent.settimeout(60)
     case.hosts('127.0.0.2 zookeeper-of-the-test\n', NAME_SERVER)
     mount = case.mount(server, session='3s', servers=f'zookeeper-of-the-test:{relay.port}')
     mount.allow('connection lost')

@@ -41,7 +41,7 @@ class Member:
                          f'4lw.commands.whitelist=*\nadmin.enableServer=false\n{self.quorum}')
         with open(self.directory + '/log', 'a', encoding='ascii') as log:
             self.process = spawn(
-                zookeeper(self.directory + '/zoo.cfg'), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                zookeeper(self.directory + '/zoo.cfg'), prompt=15, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def serves(self):
         try:

@@ -37,7 +37,7 @@ def test(case):
     until(lambda: watch.seconds() > 2, 'it has tried')
     check(process.poll() is None, 'it gave up the server')
     server.start()
-    check_equal(process.wait(30), 0, 'exit status')
+    check_equal(process.wait(60), 0, 'exit status')
     check(mounted(point), 'not mounted')
     check_equal(command(['fusermount3', '-u', point])[0], 0, 'umount')
     until(lambda: not case.daemons(), 'the daemon ends')

@@ -12,7 +12,7 @@ def test(case):
     dead = '127.0.0.1:9'   # discard: nobody listens
     for count, servers in enumerate((f'{dead},{alive}', f'{alive},{dead}', f'{dead},{dead},{alive}',
                                      f'{dead},{alive},{dead},{dead}', f'localhost:{server.port}')):
-        mount = case.mount(server, f'host{count}', servers=servers)
+        mount = case.mount(server, f'host{count}', '60s', servers=servers)
         mount.allow('.')
         line = mounted(mount.directory)
         check(servers.split(',')[0] in line, f'its source: {line}')

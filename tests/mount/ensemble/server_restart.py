@@ -10,7 +10,7 @@ from harness import check, check_equal, run, until
 
 def test(case):
     server = case.server()
-    mount = case.mount(server)
+    mount = case.mount(server, session='30s')
     mount.allow('.')   # a server goes away: the daemon may log anything
     mount.mkdir('build')
     holder = mount.take('build').held()

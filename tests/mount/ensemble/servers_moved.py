@@ -58,7 +58,7 @@ def in_session(case, server):
     for number, name in enumerate(NAMES):
         places.put(name, f'127.0.1.{number + 1}')
     places.publish()
-    mount = case.mount(server, session='6s', servers=','.join(f'{name}:{places.port}' for name in NAMES + ['later.test']))
+    mount = case.mount(server, session='10s', servers=','.join(f'{name}:{places.port}' for name in NAMES + ['later.test']))
     mount.allow('connection lost|left out|does not answer')
     until(lambda: 'later.test: Name or service not known: left out until it has an address; the others are used'
           in mount.log(), 'the log says which name is left out')
@@ -76,7 +76,7 @@ def in_session(case, server):
         places.publish()
         until(lambda: all(f'{address}:' in mount.status()['addresses'] for address in addresses) and
               not any(f'{address}:' in mount.status()['addresses'] for address in before),
-              f'the mount knows where {name} is', 40)
+              f'the mount knows where {name} is')
         mount.ready()
         holder.do('fsync')
         check_equal((mount.session(), holder.token()), (session, token), 'session and token')
@@ -102,12 +102,12 @@ def in_session(case, server):
     # All names go but one, and that had no address at first.
     places.put('later.test', '127.0.1.20')
     places.publish()
-    until(lambda: '127.0.1.20:' in mount.status()['addresses'], 'a name has an address', 40)
+    until(lambda: '127.0.1.20:' in mount.status()['addresses'], 'a name has an address')
     gone = [address for name in NAMES for address in places.of.pop(name)]
     places.publish()
-    until(lambda: mount.status()['addresses'] == f'127.0.1.20:{places.port}', 'the others have none', 40)
+    until(lambda: mount.status()['addresses'] == f'127.0.1.20:{places.port}', 'the others have none')
     places.leave(*gone)
-    until(lambda: mount.status()['server'] == f'127.0.1.20:{places.port}', 'it goes there', 40)
+    until(lambda: mount.status()['server'] == f'127.0.1.20:{places.port}', 'it goes there')
     mount.ready()
     holder.do('fsync')
     check_equal((mount.session(), holder.token()), (session, token), 'session and token')
@@ -139,7 +139,7 @@ def after_the_session(case, server):
 
     moved = case.relay(server, '127.0.0.3', relay.port)
     case.hosts('127.0.0.3 zookeeper-of-the-test\n127.0.0.2 zookeeper-of-the-test\n')
-    until(lambda: mount.status()['state'] == 'ready', 'it finds the server', 40)
+    until(lambda: mount.status()['state'] == 'ready', 'it finds the server')
     check_equal(mount.status()['server'], f'127.0.0.3:{moved.port}', 'the server')
     until(lambda: 'new addresses: 127.0.0.2' in mount.log(), 'the log says so')
     waiter.held()
@@ -150,7 +150,7 @@ def after_the_session(case, server):
 
 
 def test(case):
-    server = case.server()
+    server = case.server(tick_ms=500)
     in_session(case, server)
     case.mounts[0].unmount()
     after_the_session(case, server)

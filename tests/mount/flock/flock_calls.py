@@ -152,7 +152,7 @@ def test(case):
 
     # POLLPRI while a taker waits behind the lock.
     q.do('flock', qfd, LOCK_EX)
-    q.ask('poll', qfd, select.POLLPRI, 15)
+    q.ask('poll', qfd, select.POLLPRI, 60)
     check(not q.answered(0.1), 'nobody waits')
     r = Locker(b, 'build')
     r.ask('flock', r.do('open'), LOCK_SH)

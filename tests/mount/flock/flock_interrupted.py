@@ -60,6 +60,7 @@ def test(case):
         q.ask(name, *args)
         r.ask('flock', rfd, LOCK_EX)
         check_equal(queued(3)[:2], before, 'the queue after the interrupt')
+        until(lambda: is_in_the_call(q.pid), 'it waits again')
         p.do('flock', fd, LOCK_UN)
         q.got()
         check(not r.answered(), 'the one behind waits')
@@ -81,6 +82,7 @@ def test(case):
     q.kill(signal.SIGCONT)
     check(not q.answered(0.2), 'it waits still')
     check_equal(queued(3)[:2], before, 'the queue after signals')
+    until(lambda: is_in_the_call(q.pid), 'it waits again')
     p.do('flock', fd, LOCK_UN)
     q.got()
     q.do('flock', qfd, LOCK_UN)
@@ -192,8 +194,8 @@ def test(case):
     for options, number in (('', signal.SIGINT), ('', signal.SIGKILL), ('-w 0.3', None)):
         shell = spawn(['bash', '-c', script, 'bash', path, options], stdin=subprocess.PIPE,
                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        queued(2)
         if number:
+            queued(2)
             child = until(lambda pid=shell.pid: children(pid), 'flock(1) waits')[0]
             os.kill(child, number)
         status = int(shell.stdout.readline())

@@ -9,9 +9,8 @@ import os
 import resource
 import struct
 import threading
-import time
 
-from harness import check_equal, run
+from harness import check_equal, run, until
 
 CLAIMS = 1000
 SERVED = 100
@@ -53,11 +52,7 @@ def take_all(fds, flock_mode, fcntl_mode):
 
 
 def waiters(mount, count):
-    for _ in range(200):
-        if int(mount.status()['waiters']) == count:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f'not {count} waiters: {mount.status()}')
+    until(lambda: int(mount.status()['waiters']) == count, f'{count} waiters')
 
 
 def served_together(mount):

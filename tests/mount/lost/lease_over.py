@@ -15,7 +15,7 @@ def lost(taker):
 
 def test(case):
     server = case.server(tick_ms=500)
-    mount = case.mount(server, session='3s')
+    mount = case.mount(server, session='6s')
     mount.allow('.')
     mount.mkdir('build')
     holder = mount.take('build').held()
@@ -34,7 +34,7 @@ def test(case):
 
     def away(leave, come, holder, waiters):
         leave()
-        until(read_fails, 'the lock is lost', 10)
+        until(read_fails, 'the lock is lost')
         lost(holder)
         check(not any(waiter.answered() for waiter in waiters), 'granted without a server')
         come()

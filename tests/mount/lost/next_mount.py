@@ -53,8 +53,8 @@ def test(case):
         was, guardian = gone(case, server, f'past-{number}')
         found = next_of(case, server, was, f'next-{number}')
         os.kill(guardian, signal.SIGCONT)
-        # A process of another test that hangs while it is looked at delays that by a minute at most.
-        until(lambda: not os.path.exists(f'/proc/{guardian}'), 'the guardian of the past ends by itself', 65)
+        # A process of another test that hangs while it is looked at delays that.
+        until(lambda: not os.path.exists(f'/proc/{guardian}'), 'the guardian of the past ends by itself', 300)
         until(lambda: not server.entries(f'past-{number}'), 'the session of the past is over')
         if found:
             mount, holder = found

@@ -87,7 +87,7 @@ def lose(case, server, mode, fault):
     b.mkdir(lock + '-other')
     note = os.path.join(case.directory, lock)
     other = a.take(lock + '-other') if fault == 'deleted' else None
-    shell = spawn(['bash', '-c', HOLDER, 'holder', a.path(lock, 'lock'), note])
+    shell = spawn(['bash', '-c', HOLDER, 'holder', a.path(lock, 'lock'), note], prompt=10)
     until(lambda: os.path.exists(note + '.held'), 'the shell holds')
     child, free = number_in(note + '.child'), number_in(note + '.free')
     waiter = b.take(lock)
@@ -123,8 +123,8 @@ def lose(case, server, mode, fault):
     relay.thaw()
     if fault == 'killed':
         command(['fusermount3', '-uz', a.directory])
-        # A process of another test that hangs while it is looked at delays that by a minute at most.
-        until(lambda: not guards(a), 'the guardian ends by itself', 65)
+        # A process of another test that hangs while it is looked at delays that.
+        until(lambda: not guards(a), 'the guardian ends by itself', 300)
     else:
         a.ready()
         check_counted(a, lock, shell.pid, mode, fault)

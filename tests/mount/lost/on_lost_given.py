@@ -47,6 +47,7 @@ def test(case):
         taker = a.take('later').held()
         evict(a, 'later')
         taker.gone()
+        until(lambda: not server.entries('later'), 'its entry goes')
         os.rmdir(b.path('later'))
 
     left = {lock: lose(lock, uid, stays) for lock, uid, stays in

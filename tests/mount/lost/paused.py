@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 
-from harness import SOURCE_ROOT, Stopwatch, check, check_equal, check_errno, command, run, until
+from harness import SOURCE_ROOT, Stopwatch, check, check_equal, check_errno, command, is_in_the_call, run, until
 
 FILES = ('SUSPENDED', 'PAUSED', 'SET_BACK', 'SLEWED')
 
@@ -122,7 +122,7 @@ def killed_in_doubt(machine):
     tokens = []
     thread = threading.Thread(target=lambda: tokens.append(machine.holder.token()), daemon=True)
     thread.start()
-    time.sleep(0.3)
+    until(lambda: is_in_the_call(machine.holder.pid), 'it asks')
     machine.mount.send(signal.SIGCONT)
     time.sleep(0.2)
     machine.mount.send(signal.SIGKILL)

@@ -59,7 +59,7 @@ def test(case):
     os.chmod(b.path('empty', 'lock'), 0o600)
     check_equal(server.zk.get('/locks/empty')[0],
                 b'zklockfs: 1\nuid: 1001\ngid: 2000\nmode: 770\ndoor_mode: 600\n\n', 'after chmod')
-    until(lambda: shown(a, 'empty') == (ALICE, 2000, '0o770', '0o600', ALICE), 'the other mount sees it', 2)
+    until(lambda: shown(a, 'empty') == (ALICE, 2000, '0o770', '0o600', ALICE), 'the other mount sees it')
     server.zk.create('/locks/limited')
     write(a.path('limited', 'slots'), b'2')
     check_equal(server.zk.get('/locks/limited')[0],

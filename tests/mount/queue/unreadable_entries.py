@@ -9,19 +9,21 @@ import os
 import time
 
 import rawzk
-from harness import check, check_errno, run, until
+from harness import Stopwatch, check, check_errno, run, until
 
 CLOSED = [(rawzk.ALL, 'digest', rawzk.digest_id('other:word'))]
 
 
 def test(case):
     server = case.server()
-    mount = case.mount(server)
+    mount = case.mount(server, session='60s')
     mount.mkdir('build')
     other = server.client('other:word')
     planted = other.create('/locks/build/_c_12345678-1234-1234-1234-123456789012-lock-',
                            ephemeral=True, sequence=True, acl=CLOSED)
-    first, second = mount.take('build'), mount.take('build')
+    first = mount.take('build')
+    until(lambda: len(mount.queue('build')) == 2, 'the first queues')
+    second = mount.take('build')
     until(lambda: len(mount.queue('build')) == 3, 'both queue')
     name = next(name for name in mount.queue('build') if not name.endswith('-a'))
     check_errno(errno.EACCES, os.open, mount.path('build/queue', name), os.O_RDONLY)
@@ -32,8 +34,10 @@ def test(case):
         time.sleep(seconds)
         return int(server.connections()[mount.session()]['recved']) - before
     check(requests(2) < 30, 'it asks on and on while it waits')
+    watch = Stopwatch()
     other.delete(planted)
-    first.held(3)
+    first.held()
+    watch.check(0, 3, 'the next one')
 
     for entry in server.entries('build'):
         other.set_acl(f'/locks/build/{entry}', CLOSED)

@@ -51,14 +51,14 @@ def check_ends(server, mount):
     token = one.token()
     one.release()
     row = check_last(mount, LOCK='build', MODE='exclusive', END='closed', PID=str(one.pid), UID='0', COMMAND='python3',
-                     TOKEN=str(token), BY='-', REASON='deploying\\040v42\\134', WAITED='0.0')
-    check(0.1 <= float(row['HELD']) < 20, f'how long it held: {row["HELD"]}')
+                     TOKEN=str(token), BY='-', REASON='deploying\\040v42\\134')
+    check(float(row['WAITED']) < 20 and 0.1 <= float(row['HELD']) < 60, f'how long it waited and held: {row}')
 
     two.held()
     held_for_a_while(mount, two)
     two.kill()
     row = check_last(mount, LOCK='build', END='exited', PID=str(two.pid), REASON='-')
-    check(0.1 <= float(row['WAITED']) < 20, f'how long it waited: {row["WAITED"]}')
+    check(0.1 <= float(row['WAITED']) < 60, f'how long it waited: {row["WAITED"]}')
 
     three = mount.take('build', door='shared').held()
     with open(mount.path('build', 'queue', mount.queue('build')[0]), 'w', encoding='ascii') as entry:
@@ -121,7 +121,7 @@ def test(case):
     until(lambda: len(audited()) >= wanted, 'a line for each hold')   # the log is written later
     lines = audited()
     check_equal(len(lines), wanted, 'a line for each hold')
-    check(re.search(r': audit: build exclusive pid \d+ \(python3\) uid 0 waited 0\.0 s held \d+\.\d s token \d+ closed; '
+    check(re.search(r': audit: build exclusive pid \d+ \(python3\) uid 0 waited \d+\.\d s held \d+\.\d s token \d+ closed; '
                     r'reason: deploying v42\\$', lines[0]), lines[0])
     check(re.search(r' evicted by uid 0 pid \d+ \(.+\) on a; reason: -$', lines[2]), lines[2])
     check('audit' not in quiet.log() and 'granted' not in mount.log(), 'what nobody asked for')

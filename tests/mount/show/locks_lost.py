@@ -24,6 +24,20 @@ def read_all(fd):
     return text, 0
 
 
+def read_rest(fd):
+    """The text until the end. The mount may find out only now that contact was lost."""
+    text = b''
+
+    def over():
+        nonlocal text
+        more, code = read_all(fd)
+        text += more
+        check(code in (0, errno.EHOSTUNREACH), f'the rest: {errno.errorcode.get(code, code)}')
+        return code == 0
+    until(over, 'the rest')
+    return text
+
+
 def locks_of(text):
     return [line.split()[0] for line in text.decode().splitlines()[1:]]
 
@@ -47,10 +61,8 @@ def check_lost_in_the_middle(server, relay, mount, names):
 
     relay.thaw()
     mount.ready()
-    rest, code = read_all(fd)
-    check_equal((locks_of(head + some + rest), code), (names, 0), 'when it is back')
-    rest, code = read_all(other)
-    check_equal((len(rest.splitlines()), code), (LOCKS, 0), 'the other one')
+    check_equal(locks_of(head + some + read_rest(fd)), names, 'when it is back')
+    check_equal(len(read_rest(other).splitlines()), LOCKS, 'the other one')
     os.close(fd)
     os.close(other)
 
@@ -62,8 +74,10 @@ def check_signal(case, relay, mount):
     relay.freeze()
     reader.conn.send(('read', (65536,)))
     until(lambda: open(f'/proc/{reader.pid}/wchan', encoding='ascii').read() not in ('', '0'), 'it waits')
+    watch = Stopwatch()
     reader.kill(signal.SIGKILL)
-    reader.gone(1)
+    reader.gone()
+    watch.check(0, 1, 'killed')
     relay.thaw()
     mount.ready()
 

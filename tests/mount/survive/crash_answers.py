@@ -35,14 +35,14 @@ class Asking(threading.Thread):
         return self
 
     def ends(self, wanted, what):
-        self.join(20)
+        self.join(60)
         check(not self.is_alive(), f'{what} does not end')
         check_equal(self.came, wanted, what)
 
 
 def test(case):
     server = case.server()
-    mount = case.mount(server, 'a')
+    mount = case.mount(server, 'a', session='60s')
     for lock in ('asked', 'held', 'changed'):
         mount.mkdir(lock)
     holder = os.open(mount.path('held', 'lock'), os.O_RDWR)

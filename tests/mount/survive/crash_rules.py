@@ -16,7 +16,7 @@ import subprocess
 import threading
 
 from harness import (ALICE, SLOWNESS, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command,
-                     errno_of, libc, mounted, patiently, raw_open, run, spawn, until)
+                     errno_of, is_ready, libc, mounted, patiently, raw_open, run, spawn, until)
 from kill_points import KillPoints
 
 # A machine under load starts another daemon within a lease of such a session.
@@ -46,7 +46,7 @@ class Scene:
         until(lambda: self.a.process.poll() is not None, 'the keeper ends')
         check_equal(self.a.process.returncode, -signal.SIGKILL, 'how the keeper ends')
         self.a.checked = True
-        check(why in self.a.log(), f'the log does not say: {why}')
+        self.a.said(why)
         self.waiter.refused(errno.ECONNABORTED)
         if stopped:
             self.holder.gone()
@@ -273,10 +273,11 @@ def of_a_user(case, server):
     alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
     keeper = spawn([*alice, ZKLOCKFS, '-f', '-o',
                     f'host=alice,on_lost=kill,retry=1m,tick_time=500ms,session_timeout={SESSION}',
-                    f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    until(lambda: as_user(ALICE, raw_open, path + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
+                    f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, prompt=10)
+    until(lambda: is_ready(path, ALICE), 'it serves')
+    until(lambda: as_user(ALICE, os.makedirs, path + '/alice', 0o777, True) == 0, 'the lock is there')
     user = spawn([*alice, 'bash', '-c', '''
-        mkdir "$1/alice" && exec 9<>"$1/alice/lock" && read -r token <&9 && echo held && read -r _
+        exec 9<>"$1/alice/lock" && read -r token <&9 && echo held && read -r _
         exec 8<>"$1/alice/reentrant" && read -r again <&8 && [ "$again" = "$token" ] && echo still''', 'user', path],
                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     check_equal(user.stdout.readline(), 'held\n', 'the user holds')

@@ -7,7 +7,7 @@ waiters queue again in their old order."""
 import errno
 import os
 
-from harness import Stopwatch, check, check_equal, check_errno, run, until
+from harness import Stopwatch, check, check_equal, check_errno, patiently, run, until
 
 
 def back_in_time(case, server):
@@ -27,11 +27,11 @@ def back_in_time(case, server):
     left = mount.take('build')      # the ensemble does not know of it yet
     mount.reload()
     left.kill()
-    left.gone(2)
+    left.gone()
     check_equal(holder.token(), token, 'the token while nobody answers')
     relay.thaw()
     mount.ready()
-    holder.do('fsync')
+    patiently(holder.do, 'fsync')
     check_equal(holder.token(), token, 'the token when a server is back')
     holder.release()
     for waiter in waiters:
@@ -58,11 +58,11 @@ def over(case, server):
             return not holder.token()
         except OSError as err:
             return err.errno == errno.EIO
-    until(lost, 'the lock is lost', 10)
+    until(lost, 'the lock is lost')
     watch.check(0, 4.5, 'the lease')
     mount.reload()
     check_errno(errno.EIO, holder.do, 'pread', 64, 0)
-    until(lambda: not server.entries('deep'), 'the session has ended', 15)
+    until(lambda: not server.entries('deep'), 'the session has ended')
     relay.thaw()
     first.held()
     check(not second.answered(), 'two hold')

@@ -11,10 +11,10 @@ import signal
 import time
 
 from crowd import Crowd
-from harness import SLOWNESS, check, check_equal, die_with_parent, run, until
+from harness import SLOWNESS, Stopwatch, check, check_equal, die_with_parent, run, until
 
 RELOADS = 10
-PAUSE_SECONDS = 0.5 * SLOWNESS     # the machine does much other work meanwhile
+PAUSE_SECONDS = 0.5 * SLOWNESS
 
 
 class Child:
@@ -80,6 +80,13 @@ def reader(conn, door):
     return longest
 
 
+def check_pause(pause, watch, what):
+    """`watch`: since before the reader began. What the machine was too slow for may be in one read."""
+    print(f'{what}: longest read {pause * 1000:.1f} ms')
+    late = watch.seconds() - watch.counted()
+    check(0 <= pause < PAUSE_SECONDS + late, f'a read took {pause} s')
+
+
 def busy(conn, mount, name):
     """Makes a lock, reads and writes its files, and removes it, again and again."""
     wrong, count = [], 0
@@ -126,17 +133,17 @@ def jobs(case, server, mounts):
     doors = [(mount, door) for mount in mounts for door in ('lock', 'lock@1h')]
     children = [Child(job, mount.path('build', door), store) for mount, door in doors]
     children += [Child(busy, mounts[0].directory, f'busy{i}') for i in range(3)]
-    watcher = Child(reader, mounts[0].path('held', 'lock'))
+    watch, watcher = Stopwatch(), Child(reader, mounts[0].path('held', 'lock'))
     for _ in range(RELOADS):
         before = written(store)
         mounts[0].reload()
         until(lambda last=before: written(store) not in ('', last), 'the jobs go on')
     results = [child.stop() for child in children]
     pause = watcher.stop()
-    print(f'{RELOADS} reloads: takes {[count for count, _ in results]}, longest read {pause * 1000:.1f} ms')
+    print(f'takes {[count for count, _ in results]}')
+    check_pause(pause, watch, f'{RELOADS} reloads')
     check_equal([wrong for _, wrong in results], [[]] * len(results), 'what went wrong')
     check(all(count > 0 for count, _ in results), 'a job never had it')
-    check(0 <= pause < PAUSE_SECONDS, f'a read took {pause} s')
 
 
 def crowd(case, server, mount):
@@ -144,15 +151,14 @@ def crowd(case, server, mount):
     crowds = [Crowd(mount.path('crowd', 'lock'), 500) for _ in range(4)]
     until(lambda: len(server.entries('crowd')) == 2001, '2,000 wait', 60 * SLOWNESS)
     before = server.entries('crowd')
-    watcher = Child(reader, mount.path('held', 'lock'))
+    watch, watcher = Stopwatch(), Child(reader, mount.path('held', 'lock'))
     mount.reload()
     pause = watcher.stop()
-    print(f'2,000 wait: longest read {pause * 1000:.1f} ms')
-    check(0 <= pause < PAUSE_SECONDS, f'a read took {pause} s')
+    check_pause(pause, watch, '2,000 wait')
     check_equal(server.entries('crowd'), before, 'the queue')
     os.kill(crowds[3].pid, signal.SIGKILL)
     os.waitpid(crowds[3].pid, 0)
-    until(lambda: len(server.entries('crowd')) == 1501, 'the entries of killed takers are gone', 20 * SLOWNESS)
+    until(lambda: len(server.entries('crowd')) == 1501, 'the entries of killed takers are gone')
     holder.release()
     check_equal(sum(crowd.served() for crowd in crowds[:3]), 1500, 'takers that were served')
 

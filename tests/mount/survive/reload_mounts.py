@@ -9,7 +9,7 @@ import signal
 import stat
 import subprocess
 
-from harness import (ALICE, ZKLOCKFS, as_user, check, check_equal, command, libc, mounted, raw_open, run, spawn,
+from harness import (ALICE, ZKLOCKFS, as_user, check, check_equal, command, is_ready, libc, mounted, raw_open, run, spawn,
                      until)
 
 _MS_BIND = 0x1000
@@ -81,9 +81,10 @@ def of_a_user(case, server):
     alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
     daemon = spawn([*alice, ZKLOCKFS, '-f', '-o', 'host=alice,on_lost=kill', f'127.0.0.1:{server.port}/locks', path],
                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    until(lambda: as_user(ALICE, raw_open, path + '/.zklockfs/status', os.O_RDONLY) == 0, 'it serves')
+    until(lambda: is_ready(path, ALICE), 'it serves')
+    until(lambda: as_user(ALICE, os.makedirs, path + '/alice', 0o777, True) == 0, 'the lock is there')
     user = spawn([*alice, 'bash', '-c', '''
-        mkdir "$1/alice" && exec 9<>"$1/alice/lock" && read -r token <&9 && echo 'held' && read -r _
+        exec 9<>"$1/alice/lock" && read -r token <&9 && echo 'held' && read -r _
         exec 8<>"$1/alice/reentrant" && read -r again <&8 && [ "$again" = "$token" ] && echo 'still' && read -r _
         grep '^zklockfs_reloads_total' "$1/.zklockfs/metrics"''', 'user', path],
                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

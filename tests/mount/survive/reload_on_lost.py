@@ -45,11 +45,11 @@ def evicted(case, server):
     entry = mount.queue('build')[0]
     with open(mount.path('build', 'queue', entry), 'w', encoding='ascii') as file:
         file.write('evict\n')
-    holder.gone(5)
+    holder.gone()
     late.held()
     entry, = server.entries('file')
     server.zk.delete('/locks/file/' + entry)
-    locker.gone(5)
+    locker.gone()
     check(not bystander.ended() and not other.ended(), 'a process without the lost lock was stopped')
     late.release()
     other.release()
@@ -63,7 +63,7 @@ def dead(case, server):
     holder = mount.take('deep').held()
     mount.reload()
     mount.crash()
-    holder.gone(10)
+    holder.gone()
     until(lambda: not server.entries('deep'), 'the session has ended')
     command(['umount', '-l', mount.directory])
 

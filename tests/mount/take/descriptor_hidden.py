@@ -19,7 +19,7 @@ from openers import evict, other_name, process, runs
 _CLONE_FILES = 0x400
 _IO_URING_SETUP, _IO_URING_REGISTER, _REGISTER_FILES = 425, 427, 2
 _PROT_READ, _MAP_PRIVATE, _PAGE = 1, 2, 4096
-T = 6
+T = 15  # seconds of a session: far longer than all that is done before its end
 
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]

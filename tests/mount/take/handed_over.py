@@ -19,7 +19,7 @@ from relay import Relay   # noqa: E402  pylint: disable=wrong-import-position
 LENGTHS = 10, 200
 KNOWN = 3        # hand-offs until both mounts have listed all that wait
 COUNTED = 4
-FLIGHT_MS = 100
+FLIGHT_MS = 200
 # Requests that keep a session, and requests of the test itself.
 KEEPING = 'ping', 'heartbeat', 'exists', 'lock data'
 
@@ -68,19 +68,21 @@ def check_costs(server, mounts, relay):
     for length in LENGTHS:
         openers = line_up(server, mounts, f'line{length}', length)
 
-        def settle():
+        def settle(entry):
             """Wait for the last request: the holder writes since when it holds, for all to see."""
+            until(lambda: b'held_since' in server.zk.get(f'/locks/line{length}/{entry}')[0], 'it is written')
             before = None
             while before != relay.counts()[0]:
                 before = relay.counts()[0]
                 time.sleep(0.1)
+        entries = server.entries(f'line{length}')
         for i in range(KNOWN):
             hand_over(openers, i)
-            settle()
+            settle(entries[i + 1])
         before = relay.counts()
         for i in range(KNOWN, KNOWN + COUNTED):
             hand_over(openers, i)
-            settle()
+            settle(entries[i + 1])
         after = relay.counts()
         requests, sizes = after[0] - before[0], after[1] - before[1]
         for kind in KEEPING:
@@ -101,7 +103,7 @@ def check_flights(case, server):
     subprocess.check_call([os.environ.get('CC', 'cc'), '-O2', '-D_GNU_SOURCE', '-o', delay, SOURCE_ROOT + '/tests/bench/delay.c'])
     with socket.create_server(('127.0.0.1', 0)) as listener:
         port = listener.getsockname()[1]
-    way = spawn([delay, str(FLIGHT_MS * 1000), str(port), str(server.port)], stdout=subprocess.PIPE)
+    way = spawn([delay, str(FLIGHT_MS * 1000), str(port), str(server.port)], prompt=15, stdout=subprocess.PIPE)
     case.cleanups.callback(way.kill)
     check(way.stdout.readline(), 'the way with a delay is open')
     mounts = [case.mount(server, host, servers=f'127.0.0.1:{port}') for host in ('far1', 'far2')]

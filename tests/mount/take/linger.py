@@ -10,7 +10,7 @@ import select
 import signal
 import subprocess
 
-from harness import Stopwatch, check, check_equal, run, spawn, until
+from harness import Stopwatch, check, check_equal, is_in_the_call, run, spawn, until
 
 # Opens again after each interrupt, as shells do, and prints the result.
 STUBBORN = '''
@@ -60,6 +60,7 @@ def test(case):
     for _ in range(2):
         check_equal(interrupt(first), 'Interrupted system call\n', 'the first open')
     check_equal(server.entries('build'), before, 'the queue after two interrupts')
+    until(lambda: is_in_the_call(first.pid), 'it waits again')
     holder.release()
     check(first.stdout.readline().startswith('taken'), 'the first in the queue has it')
     check(not behind.answered(), 'the one behind waits')
@@ -74,6 +75,7 @@ def test(case):
     before = queued(3)
     os.kill(job, signal.SIGKILL)
     until(lambda: not os.path.exists(f'/proc/{job}'), 'bash hears of its end')
+    until(lambda: is_in_the_call(shell.pid), 'it waits again')
     behind.release()
     check_equal(shell.stdout.readline(), 'taken\n', 'bash')
     check(not last.answered(), 'the last one waits')

@@ -14,7 +14,7 @@ MNT_FORCE = 1
 
 def test(case):
     server = case.server()
-    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a, b = case.mount(server, 'a', session='60s'), case.mount(server, 'b', session='60s')
     a.mkdir('build')
     session = a.session()
     door = os.open(a.path('build', 'lock'), os.O_PATH)   # opening this needs no lookup

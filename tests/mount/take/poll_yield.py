@@ -66,7 +66,7 @@ def wait_epoll(fd):
 
 def test(case):
     server = case.server()
-    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a, b = case.mount(server, 'a', session='60s'), case.mount(server, 'b', session='60s')
     for mount in (a, b):
         mount.allow('lost')
     a.mkdir('build')

@@ -35,7 +35,7 @@ def taker_of_number(mount, wanted, uid):
 
 def test(case):
     server = case.server()
-    mount = case.mount(server)
+    mount = case.mount(server, session='300s')  # its daemon is stopped until the number comes
     mount.mkdir('build')
     os.chmod(mount.path('build', 'lock'), 0o666)
 

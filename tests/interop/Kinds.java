@@ -17,7 +17,7 @@ import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
 final class Kinds {
-    private static final int SESSION_MS = 15000, CONNECT_MS = 15000, LEASES = 2;
+    private static final int SESSION_MS = 15000, CONNECT_MS = 60000, LEASES = 2;
 
     private static final class Semaphore implements Actor.Session {
         private final InterProcessSemaphoreV2 semaphore;
@@ -90,7 +90,7 @@ final class Kinds {
         CuratorFramework client = CuratorFrameworkFactory.newClient(
             args[0], SESSION_MS, CONNECT_MS, new ExponentialBackoffRetry(100, 3));
         client.start();
-        if (!client.blockUntilConnected(30, TimeUnit.SECONDS))
+        if (!client.blockUntilConnected(5, TimeUnit.MINUTES))
             throw new IllegalStateException("not connected");
         Actor.run(new Actor.Peer() {
             @Override

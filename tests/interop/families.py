@@ -55,17 +55,21 @@ ROWS = {
 }
 
 
+def in_a_hurry(lock):
+    """Not ZooKeeper's recipe in Java: it may miss what happens right behind its listing."""
+    return not lock.startswith('recipe-5')
+
+
 def row(server, mounts, worker, lock, shares, seconds):
     """All that can be tried while nobody dies."""
     a, b = mounts
+    hurries = in_a_hurry(lock)
     for mode in ('exclusive',) if shares == NO else ('exclusive', 'shared'):
-        foreign.waits_for_us(server, a, worker, lock=lock, mode=mode)
+        foreign.waits_for_us(server, a, worker, lock=lock, mode=mode, hurries=hurries)
         foreign.we_wait(server, a, worker, lock=lock, mode=mode)
     foreign.waits_for_us(server, a, worker, 'shared', lock=lock,
-                         mode='shared' if shares == THEIRS_FIRST else 'exclusive')
+                         mode='shared' if shares == THEIRS_FIRST else 'exclusive', hurries=hurries)
     foreign.we_wait(server, a, worker, 'shared', lock=lock)
-    # ZooKeeper's recipe in Java may miss what happens right behind its listing.
-    hurries = not lock.startswith('recipe-5')
     foreign.order_is_kept(server, a, worker, lock=lock, other=b, hurries=hurries)
     if shares == BOTH:
         foreign.we_share_first(server, a, worker, lock)
@@ -96,7 +100,8 @@ class Part:
             mounts[0].mkdir(lock)
             if lock.startswith('ruby'):
                 mounts[0].mkdir(lock + '/keep999999999')
-        dead = [foreign.killed_holders(server, mounts[0], third, workers[name], doomed[name], lock, 100 + number)
+        dead = [foreign.killed_holders(server, mounts[0], third, workers[name], doomed[name], lock, 100 + number,
+                                       in_a_hurry(lock))
                 for number, (lock, (name, _)) in enumerate(self.rows.items())]
         killed = time.monotonic_ns()
         third.crash()

@@ -29,7 +29,7 @@ BENCH = os.path.join(HERE, '..', 'bench')
 sys.path[:0] = [os.path.join(HERE, '..', 'mount'), BENCH]
 sys.dont_write_bytecode = True
 
-from harness import WAIT_SECONDS, check, check_equal, check_errno, command, go_build, until
+from harness import CASE_SECONDS, WAIT_SECONDS, check, check_equal, check_errno, command, go_build, until
 from processes import Worker
 
 JAVA = '/usr/share/java/'
@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 0.5
 
 
 def _built(args, **options):
-    status, out, err = command(args, seconds=90, **options)
+    status, out, err = command(args, seconds=CASE_SECONDS, **options)
     check(status == 0, f'{args[0]} ended with {status}: {out}{err}')
 
 
@@ -103,11 +103,13 @@ def stays_out(worker, slot, seconds=PATIENCE_SECONDS):
         time.sleep(0.01)
 
 
-def waits_for_us(server, mount, worker, door='lock', mode='exclusive', lock='build'):
+def waits_for_us(server, mount, worker, door='lock', mode='exclusive', lock='build', hurries=True):
     ours = mount.take(lock, door).held()
     worker.take(1, lock, mode)
     queued(server, lock, 2)
     stays_out(worker, 1)
+    if not hurries:
+        long_held(server, [mount], lock)
     released = time.monotonic_ns()
     ours.release()
     _, held = worker.held(1)
@@ -171,6 +173,8 @@ def order_is_kept(server, mount, worker, lock='build', hurries=True, other=None)
         else:
             takers.append((other if other and number % 4 else mount).take(lock))
         queued(server, lock, number + 1)
+    if not hurries:
+        long_held(server, [mount, other or mount], lock)
     first.release()
     times = []
     for number, taker in enumerate(takers, 1):
@@ -219,7 +223,7 @@ def they_share_first(server, mount, worker, lock):
     queued(server, lock, 0)
 
 
-def killed_holders(server, mount, doomed_mount, worker, doomed, lock, slot):
+def killed_holders(server, mount, doomed_mount, worker, doomed, lock, slot, hurries=True):
     """A client of theirs dies while we wait for it, and one of our daemons, without a keeper, while they
     wait. Returns what to check when both sessions have ended, after anything else: a function of the
     time before which nobody may hold."""
@@ -234,6 +238,8 @@ def killed_holders(server, mount, doomed_mount, worker, doomed, lock, slot):
     doomed_mount.take(ours).held()
     worker.take(slot, ours)
     queued(server, ours, 2)
+    if not hurries:
+        long_held(server, [doomed_mount], ours)
 
     def followed(killed):
         if doomed:

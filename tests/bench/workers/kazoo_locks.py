@@ -47,7 +47,7 @@ class Actor:
         self.patterns = ['lock-'] if patterns else []
         self.root = root + '/'
         self.client = KazooClient(servers, timeout=SESSION_SECONDS)
-        self.client.start()
+        self.client.start(timeout=300)
         self.slots = {}
 
     def lock(self, name, mode):

@@ -25,14 +25,14 @@ def test(case):
 
     # Killed in the middle of it, and one of its daemons too: a taker and a dead mount are left.
     demo = example('demo', **environ)
-    until(lambda: os.path.exists(state + '/first.held'), 'the first taker', 80)
+    until(lambda: os.path.exists(state + '/first.held'), 'the first taker', 300)
     demo.send_signal(signal.SIGKILL)
     demo.communicate()
     taker = holder(state)
     os.kill(case.daemons()[0], signal.SIGKILL)
 
     demo = example('demo', **environ)
-    out, err = demo.communicate(timeout=80)
+    out, err = demo.communicate(timeout=300)
     check_equal((demo.returncode, err), (0, ''), f'the demo: {out}')
     tokens = [int(number) for number in re.findall(r'[Tt]oken(?: from its descriptor| is higher)?: (\d+)', out)]
     check(len(tokens) == 3 and tokens == sorted(set(tokens)), f'three tokens that rise: {tokens} in {out}')

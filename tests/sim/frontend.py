@@ -102,7 +102,7 @@ class Frontend:
         run(['ar', 'rcs', self.directory + '/libparts.a',
              *(file for name, file in self.objects.items() if name != 'fs/daemon/main.c')])
         for name in self.parts:
-            listed = run([*CC, '-Wl,--trace', '-o', self.directory + '/traced', self.tests[name], *self.libraries()])
+            listed = run([*CC, '-Wl,-t,-t', '-o', self.directory + '/traced', self.tests[name], *self.libraries()])
             self.parts[name] = {members[member] for member in re.findall(r'libparts\.a\)?\(?([\w-]+\.o)', listed.stdout)}
 
     def libraries(self):

@@ -9,7 +9,7 @@ import os
 import re
 import signal
 
-from harness import NO_KEEPER, check, check_equal, check_errno, command, raw_open, run, until
+from harness import NO_KEEPER, ZKLOCKFS, check, check_equal, check_errno, command, raw_open, run, until
 
 
 def children(pid):
@@ -96,7 +96,7 @@ def test(case):
           'the guardian logs')
     check_equal(metric(mount, 'stopped_total', signal='SIGKILL'), 1, 'the metric')
     guardian = next(int(pid) for pid in case.daemons() if name_of(pid) == 'zklockfs-guard')
-    daemon = next(int(pid) for pid in case.daemons() if name_of(pid) == 'zklockfs')
+    daemon = next(int(pid) for pid in case.daemons() if name_of(pid) == os.path.basename(ZKLOCKFS))
     os.kill(guardian, signal.SIGKILL)
     until(lambda: metric(mount, 'helper_up', helper='guardian') == 0, 'the guardian is missed')
     until(lambda: 'the guardian was killed' in mount.log(), 'and the log says so')

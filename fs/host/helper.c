@@ -3,21 +3,86 @@
 
 #include "host/signals.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-void helper_begin(int fd)
+void helper_let_go(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	if (null > STDERR_FILENO)
+		close(null);
+}
+
+/* No signal is blocked or ignored that is needed. */
+static void begin(const char *name, int fd)
+{
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (name)
+		prctl(PR_SET_NAME, name);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
 	signals_unblock_all();
-	for (int i = STDIN_FILENO; null >= 0 && i <= STDERR_FILENO; i++)
-		dup2(null, i);
+	helper_let_go();
 	if (fd > STDERR_FILENO + 1)
 		close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
 	close_range((unsigned)fd + 1, ~0U, 0);
+}
+
+static void do_each(int fd, char *list, helper_work_fn *work, const void *ctx)
+{
+	char *word;
+
+	for (size_t number = 0; (word = strsep(&list, ",")) != NULL; number++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (pid <= 0)
+			work(fd, number, word, ctx);
+		if (pid == 0)
+			_exit(0);
+	}
+}
+
+static _Noreturn void run_helper(const char *name, int fd, const char *list, helper_work_fn *work,
+                                 const void *ctx)
+{
+	char *own = strdup(list);
+
+	begin(name, fd);
+	if (own)
+		do_each(fd, own, work, ctx);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+	_exit(0);
+}
+
+int helper_start(const char *name, const char *list, helper_work_fn *work, const void *ctx,
+                 int *ret_fd)
+{
+	int fds[2], error;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		run_helper(name, fds[1], list, work, ctx);
+	error = errno;
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return -error;
+	}
+	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	*ret_fd = fds[0];
+	return 0;
 }

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * helper.h - a child of the daemon that does what the loop must not wait for.
+ * helper.h - children of the daemon that do what the loop must not wait for.
  */
 #ifndef FS_HELPER_H
 #define FS_HELPER_H
 
-/* In the child, first: it ends with the daemon, no signal is blocked or ignored that it needs, and
- * it keeps no descriptor but `fd`, by which it answers, with /dev/null for the first three. A copy
- * of the mount's device, of a connection, or of the pipe of whoever mounts would keep it open. */
-void helper_begin(int fd);
+#include <stddef.h>
+
+/* In a process of its own, which answers by `fd`. `number`: the place of the word in its list. */
+typedef void helper_work_fn(int fd, size_t number, char *word, const void *ctx);
+
+/* Starts a process that has `work` done for each word of the list "a,b,c", each in a process of its
+ * own, so that a slow one keeps back no other. All end with the daemon. They have no descriptor but
+ * the one by which they answer: a copy of the mount's device, of a connection, or of the pipe of
+ * whoever mounts would keep it open. `name`: of the processes; NULL: as the daemon. 0, and *ret_fd,
+ * which is read without waiting; or -errno. The caller reaps. */
+int helper_start(const char *name, const char *list, helper_work_fn *work, const void *ctx,
+                 int *ret_fd);
+/* Standard input, output and error are /dev/null from now on. */
+void helper_let_go(void);
 
 #endif

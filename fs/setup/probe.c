@@ -10,17 +10,14 @@
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static_assert(sizeof(struct probe) <= PIPE_BUF, "");
@@ -243,37 +240,22 @@ static void ask_sessions(struct probe *probe)
 
 /* ---- the processes ---- */
 
-static _Noreturn void probe_server(int fd, const char *address, bool settings)
+static void probe_server(int fd, size_t number, char *address, const void *settings)
 {
 	struct probe probe;
 
+	(void)number;
 	signal(SIGALRM, SIG_DFL);
 	alarm(8 * PROBE_ANSWER_S);        /* a server that never ends what it says */
 	memset(&probe, 0, sizeof(probe)); /* its holes, too */
 	probe.connections = -1;
 	snprintf(probe.address, sizeof(probe.address), "%s", address);
-	if (ask_srvr(&probe) && settings) {
+	if (ask_srvr(&probe) && *(const bool *)settings) {
 		ask_conf(&probe);
 		if (!probe.has_conf)
 			ask_sessions(&probe);
 	}
-	_exit(write(fd, &probe, sizeof(probe)) == (ssize_t)sizeof(probe) ? 0 : 1);
-}
-
-static _Noreturn void probe_all(int fd, char *addresses, bool settings)
-{
-	char *address;
-
-	helper_begin(fd);
-	prctl(PR_SET_NAME, "zklockfs-probe");
-	while ((address = strsep(&addresses, ",")) != NULL)
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			probe_server(fd, address, settings);
-		}
-	while (wait(NULL) > 0)
-		;
-	_exit(0);
+	(void)!write(fd, &probe, sizeof(probe));
 }
 
 /* ---- the daemon ---- */
@@ -292,33 +274,8 @@ void prober_stop(struct prober *prober)
 
 int prober_begin(struct prober *prober, const char *addresses, bool settings)
 {
-	char *copy = strdup(addresses);
-	int fds[2], error;
-	pid_t pid;
-
 	prober_stop(prober);
-	if (!copy)
-		return -ENOMEM;
-	if (pipe2(fds, O_CLOEXEC) < 0) {
-		error = errno;
-		free(copy);
-		return -error;
-	}
-	pid = fork();
-	if (pid == 0) {
-		close(fds[0]);
-		probe_all(fds[1], copy, settings);
-	}
-	error = errno;
-	free(copy);
-	close(fds[1]);
-	if (pid < 0) {
-		close(fds[0]);
-		return -error;
-	}
-	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
-	prober->fd = fds[0];
-	return 0;
+	return helper_start("zklockfs-probe", addresses, probe_server, &settings, &prober->fd);
 }
 
 bool prober_read(struct prober *prober, struct probe *ret_probe)

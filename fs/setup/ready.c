@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup/ready.h"
 
+#include "host/helper.h"
 #include "host/log.h"
 
 #include <errno.h>
@@ -129,16 +130,11 @@ static void tell_parent(int status)
 
 bool ready_detach(void)
 {
-	int null;
-
 	if (!background)
 		return false;
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	log_to_syslog(false);
 	(void)!chdir("/");
-	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	close(null);
+	helper_let_go();
 	return true;
 }
 

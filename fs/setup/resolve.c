@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * resolve.c - see resolve.h. Each name has a process, so that a slow one keeps back no other. It
- * writes one line: the kind of the answer, the number of the name, a blank, a text.
+ * resolve.c - see resolve.h. For each name a process writes one line: the kind of the answer, the
+ * number of the name, a blank, a text.
  */
 #include "setup/resolve.h"
 
@@ -9,16 +9,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static_assert(RESOLVER_LINE <= PIPE_BUF, "lines of several processes would mix");
@@ -88,7 +84,7 @@ static bool is_final(int error)
 	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_ADDRFAMILY;
 }
 
-static void look_up(int fd, size_t name, char *server)
+static void look_up(int fd, size_t name, char *server, const void *ctx)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list;
 	char text[RESOLVER_LINE - 32];
@@ -96,6 +92,7 @@ static void look_up(int fd, size_t name, char *server)
 	char *host;
 	int r;
 
+	(void)ctx;
 	split_server(server, &host, &port);
 	r = getaddrinfo(host, port, &hints, &list);
 	if (r != 0) {
@@ -106,34 +103,6 @@ static void look_up(int fd, size_t name, char *server)
 	list_addresses(list, port, text, sizeof(text));
 	freeaddrinfo(list);
 	tell_line(fd, RESOLVER_FOUND, name, text);
-}
-
-static void look_up_all(int fd, char *names)
-{
-	char *server;
-
-	for (size_t name = 0; (server = strsep(&names, ",")) != NULL; name++) {
-		pid_t pid = fork();
-
-		if (pid == 0)
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (pid <= 0)
-			look_up(fd, name, server);
-		if (pid == 0)
-			_exit(0);
-	}
-}
-
-static void run_resolver(int fd, const char *names)
-{
-	char *own = strdup(names);
-
-	helper_begin(fd);
-	if (own)
-		look_up_all(fd, own);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
-	_exit(0);
 }
 
 /* ---- the daemon ---- */
@@ -153,26 +122,8 @@ void resolver_stop(struct resolver *resolver)
 
 int resolver_begin(struct resolver *resolver, const char *names)
 {
-	int fds[2], error;
-	pid_t pid;
-
 	resolver_stop(resolver);
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		close(fds[0]);
-		run_resolver(fds[1], names);
-	}
-	error = errno;
-	close(fds[1]);
-	if (pid < 0) {
-		close(fds[0]);
-		return -error;
-	}
-	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
-	resolver->fd = fds[0];
-	return 0;
+	return helper_start(NULL, names, look_up, NULL, &resolver->fd);
 }
 
 static void hear_line(char *line, resolver_heard_fn *heard, void *ctx)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/kernel_limit.h"
 
-#include <stdio.h>
+#include "host/who.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
 
 /* The kernel looks every 15 s, and takes no limit below that (fs/fuse/req_timeout.c). */
 #define STEP_S 15
@@ -17,15 +20,12 @@ int64_t kernel_limit_effective(int64_t by_default_s, int64_t max_s)
 
 static int64_t read_limit(const char *path)
 {
-	FILE *file = fopen(path, "re");
-	long long number = 0;
+	char text[32];
+	/* A kernel without it has no file. */
+	long long limit_s =
+		who_read(AT_FDCWD, path, text, sizeof(text)) ? strtoll(text, NULL, 10) : 0;
 
-	if (!file)
-		return 0; /* a kernel without it */
-	if (fscanf(file, "%lld", &number) != 1 || number < 0)
-		number = 0;
-	fclose(file);
-	return number;
+	return limit_s > 0 ? limit_s : 0;
 }
 
 int64_t kernel_limit_read(void)

@@ -80,6 +80,8 @@ void pauses_carry(struct carry *carry, struct pauses *pauses);
 bool pause_vmclock(struct pause_source *ret_source, const char *path);
 bool pause_realtime(struct pause_source *ret_source);
 bool pause_tsc(struct pause_source *ret_source, const char *cpuinfo);
+/* Whether /proc/cpuinfo names that flag. */
+bool pause_processor_has(const char *cpuinfo, const char *flag);
 bool pause_ptp(struct pause_source *ret_source, const char *sysfs, const char *dev);
 
 #endif

@@ -6,6 +6,7 @@
 #include "host/pause.h"
 
 #include "host/clock.h"
+#include "host/who.h"
 
 #include <dirent.h>
 #include <endian.h>
@@ -149,6 +150,21 @@ bool pause_realtime(struct pause_source *ret_source)
 
 /* ---- the processor's counter ---- */
 
+bool pause_processor_has(const char *cpuinfo, const char *flag)
+{
+	char *line = who_read_line(cpuinfo, "flags");
+	const char *at = line ? strchr(line, ' ') : NULL;
+	size_t len = strlen(flag);
+	bool has = false;
+
+	while (at && !has) {
+		has = strncmp(at + 1, flag, len) == 0 && strcspn(at + 1 + len, " \n") == 0;
+		at = strchr(at + 1, ' ');
+	}
+	free(line);
+	return has;
+}
+
 #ifdef __x86_64__
 static bool read_counter(void *ctx, int64_t *ret_counts)
 {
@@ -163,34 +179,11 @@ static bool read_tsc(void *ctx, struct pause_reading *ret_reading)
 	                    &ret_reading->value);
 }
 
-static bool has_word(const char *line, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = strstr(line, word); at; at = strstr(at + len, word))
-		if (at > line && at[-1] == ' ' &&
-		    (at[len] == ' ' || at[len] == '\n' || at[len] == '\0'))
-			return true;
-	return false;
-}
-
 /* A counter that always runs at the same rate, also when the processor sleeps. */
 static bool is_steady(const char *cpuinfo)
 {
-	FILE *file = fopen(cpuinfo, "re");
-	bool steady = false;
-	char *line = NULL;
-	size_t size = 0;
-
-	while (file && getline(&line, &size, file) > 0)
-		if (strncmp(line, "flags", 5) == 0) {
-			steady = has_word(line, "constant_tsc") && has_word(line, "nonstop_tsc");
-			break;
-		}
-	free(line);
-	if (file)
-		fclose(file);
-	return steady;
+	return pause_processor_has(cpuinfo, "constant_tsc") &&
+	       pause_processor_has(cpuinfo, "nonstop_tsc");
 }
 
 bool pause_tsc(struct pause_source *ret_source, const char *cpuinfo)
@@ -239,16 +232,11 @@ static bool read_ptp(void *ctx, struct pause_reading *ret_reading)
 
 static bool is_of_kvm(const char *sysfs, const char *name)
 {
-	char path[512], clock[64] = "";
-	FILE *file;
+	char path[512], clock[64];
 
 	snprintf(path, sizeof(path), "%s/%s/clock_name", sysfs, name);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	(void)!fgets(clock, sizeof(clock), file);
-	fclose(file);
-	return strcmp(clock, "KVM virtual PTP\n") == 0;
+	return who_read(AT_FDCWD, path, clock, sizeof(clock)) &&
+	       strcmp(clock, "KVM virtual PTP\n") == 0;
 }
 
 static int open_ptp(const char *sysfs, const char *dev)

@@ -72,6 +72,23 @@ bool who_read_of(pid_t pid, const char *file, char *ret_text, size_t size)
 	return who_read(AT_FDCWD, path, ret_text, size);
 }
 
+char *who_read_line(const char *path, const char *start)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	while (file && !found && getline(&line, &size, file) >= 0)
+		found = strncmp(line + strspn(line, " \t"), start, strlen(start)) == 0;
+	if (file)
+		fclose(file);
+	if (found)
+		return line;
+	free(line);
+	return NULL;
+}
+
 static const char *value_of(const char *text, const char *key)
 {
 	const char *line = strstr(text, key);

@@ -29,5 +29,7 @@ bool who_has(int pidfd, struct who *ret_who);
 bool who_read(int directory, const char *file, char *ret_text, size_t size);
 /* The same, of /proc/PID. */
 bool who_read_of(pid_t pid, const char *file, char *ret_text, size_t size);
+/* The first line that begins with that, behind blanks or not, malloced. NULL: there is none. */
+char *who_read_line(const char *path, const char *start);
 
 #endif

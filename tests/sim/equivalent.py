@@ -14,8 +14,6 @@ EXPLAINED = [
      'it only says how many requests one turn takes'),
     ('fs/daemon/loop.c', 'read_ahead', 'dropped assignment', 'bytes += buffer.size;',
      'READS_PER_TURN is a limit, too: it only says how many requests one turn takes'),
-    ('fs/host/pause_sources.c', 'is_of_kvm', 'false is true', 'return true;',
-     'each clock of sysfs has a name that can be read'),
     ('fs/daemon/mount.c', 'mount_begin', 'false is true', 'return true;', STARVED),
     ('fs/host/signals.c', 'signals_ignore_others', '< is <=',
      'for (size_t i = 0; i <= sizeof(others) / sizeof(others[0]); i++)',

@@ -38,8 +38,10 @@ static struct budget_user *user_get(struct budget *budget, uid_t uid)
 	return user;
 }
 
-static void user_put(struct budget_user *user)
+static void discharge_user(struct budget_user *user, size_t bytes)
 {
+	user->budget->bytes -= bytes;
+	user->bytes -= bytes;
 	if (user->bytes == 0)
 		per_user_drop(&user->budget->users, &user->user);
 }
@@ -75,15 +77,13 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 		return NULL;
 	}
 	if (!charge_user(user, bytes)) {
-		user_put(user);
+		discharge_user(user, 0);
 		errno = ENFILE;
 		return NULL;
 	}
 	object = calloc(1, sizeof(*object) + size);
 	if (!object) {
-		budget->bytes -= bytes;
-		user->bytes -= bytes;
-		user_put(user);
+		discharge_user(user, bytes);
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -125,8 +125,6 @@ void budget_free(void *memory)
 	if (!memory)
 		return;
 	object = object_of(memory);
-	object->user->budget->bytes -= object->bytes;
-	object->user->bytes -= object->bytes;
-	user_put(object->user);
+	discharge_user(object->user, object->bytes);
 	free(object);
 }

@@ -65,9 +65,12 @@ static struct remembered {
 
 static struct remembered *remember_thread(pid_t thread)
 {
+	static struct remembered nobody = {.caller = {.command = "-"}};
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
 	int64_t now = clock_read_ns(CLOCK_MONOTONIC_COARSE);
 
+	if (thread <= 0)
+		return &nobody;
 	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS)
 		*entry = (struct remembered){
 			.thread = thread,
@@ -79,21 +82,15 @@ static struct remembered *remember_thread(pid_t thread)
 
 pid_t family_process(pid_t thread)
 {
-	return thread > 0 ? remember_thread(thread)->caller.process.pid : 0;
+	return remember_thread(thread)->caller.process.pid;
 }
 
 void family_see(pid_t thread, struct caller *ret_caller)
 {
-	struct remembered *entry;
-	struct caller *caller;
+	struct remembered *entry = remember_thread(thread);
+	struct caller *caller = &entry->caller;
 	char text[64];
 
-	if (thread <= 0) {
-		*ret_caller = (struct caller){.command = "-"};
-		return;
-	}
-	entry = remember_thread(thread);
-	caller = &entry->caller;
 	if (!entry->seen && caller->process.pid > 0 &&
 	    who_read_of(caller->process.pid, "comm", text, sizeof(text)))
 		snprintf(caller->command, sizeof(caller->command), "%.*s", (int)strlen(text) - 1,
@@ -105,16 +102,10 @@ void family_see(pid_t thread, struct caller *ret_caller)
 
 void family_identify(pid_t thread, struct caller *ret_caller)
 {
-	struct remembered *entry;
+	struct remembered *entry = remember_thread(thread);
+	struct caller *caller = &entry->caller;
 	struct ancestry ancestry;
-	struct caller *caller;
 
-	if (thread <= 0) {
-		*ret_caller = (struct caller){.command = "-"};
-		return;
-	}
-	entry = remember_thread(thread);
-	caller = &entry->caller;
 	if (caller->process.start == 0 && family_ancestry(caller->process.pid, &ancestry)) {
 		caller->process.start = ancestry.start;
 		strcpy(caller->command, ancestry.command);

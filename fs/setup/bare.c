@@ -13,12 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A descriptor or -errno. */
+/* As open(2). */
 static int open_directory(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 static bool is_immutable(int fd)
@@ -28,15 +26,15 @@ static bool is_immutable(int fd)
 	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_IMMUTABLE_FL);
 }
 
-/* 0 or -errno. */
+/* As ioctl(2). */
 static int set_immutable(int fd, bool on)
 {
 	unsigned flags = 0;
 
 	if (ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
-		return -errno;
+		return -1;
 	flags = on ? flags | FS_IMMUTABLE_FL : flags & ~(unsigned)FS_IMMUTABLE_FL;
-	return ioctl(fd, FS_IOC_SETFLAGS, &flags) < 0 ? -errno : 0;
+	return ioctl(fd, FS_IOC_SETFLAGS, &flags);
 }
 
 static bool is_empty_directory(int fd)
@@ -85,15 +83,11 @@ enum bare_state bare_look(const char *mountpoint)
 /* Somebody may have made a file there meanwhile. */
 static void close_up(int fd)
 {
-	int r = fchmod(fd, 0) < 0 ? -errno : 0;
-
-	if (r == 0)
-		r = set_immutable(fd, true);
-	if (r < 0)
+	if (fchmod(fd, 0) < 0 || set_immutable(fd, true) < 0)
 		log_line(LC_NOTICE,
 		         "the empty mount point cannot be made immutable (%s): root can make files "
 		         "there while nothing is mounted",
-		         strerror(-r));
+		         strerror(errno));
 	else if (is_empty_directory(fd))
 		log_line(LC_NOTICE,
 		         "the empty mount point is made unusable (chmod 000, chattr +i)");

@@ -8,6 +8,7 @@
 #include "host/clock.h"
 #include "host/kernel_limit.h"
 #include "host/pause.h"
+#include "host/who.h"
 #include "lockcore.h"
 #include "setup/bare.h"
 #include "setup/mountpoint.h"
@@ -42,8 +43,7 @@ enum verdict { OK, RISK, WRONG };
 struct check {
 	const struct options *options;
 	char *addresses;
-	char **found; /* the addresses of each name */
-	size_t found_count;
+	char *found; /* the addresses of all names */
 	struct settings settings;
 	bool wrong;
 };
@@ -79,19 +79,17 @@ static bool wait_for(int fd, int64_t until_us)
 static void name_heard(void *ctx, enum resolver_answer answer, size_t name, char *text)
 {
 	struct check *check = ctx;
-	char **found;
+	char *found;
 
 	(void)name;
 	if (answer != RESOLVER_FOUND) {
 		say(check, strchr(check->options->servers, ',') ? RISK : WRONG, "server %s", text);
 		return;
 	}
-	found = realloc(check->found, (check->found_count + 1) * sizeof(*found));
-	if (!found)
+	if (asprintf(&found, "%s,%s", check->found ? check->found : "", text) < 0)
 		return;
+	free(check->found);
 	check->found = found;
-	found[check->found_count] = strdup(text);
-	check->found_count += found[check->found_count] != NULL;
 }
 
 static void find_servers(struct check *check)
@@ -111,11 +109,9 @@ static void find_servers(struct check *check)
 	resolver_stop(&resolver);
 	if (!finished)
 		say(check, RISK, "servers: the name service does not answer for all of them");
-	check->addresses = resolve_join((const char *const *)check->found, check->found_count);
+	check->addresses = resolve_join((const char *const *)&check->found, 1);
 	if (!check->addresses)
 		say(check, WRONG, "servers: none of them has an address");
-	while (check->found_count > 0)
-		free(check->found[--check->found_count]);
 	free(check->found);
 }
 
@@ -352,32 +348,10 @@ static void examine_ensemble(struct check *check, check_port_fn *port, check_por
 
 static bool has_line(const char *path, const char *start)
 {
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-	bool found = false;
+	char *line = who_read_line(path, start);
 
-	while (file && !found && getline(&line, &size, file) >= 0)
-		found = strncmp(line + strspn(line, " \t"), start, strlen(start)) == 0;
 	free(line);
-	if (file)
-		fclose(file);
-	return found;
-}
-
-static bool is_virtual_machine(void)
-{
-	FILE *file = fopen("/proc/cpuinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-	bool found = false;
-
-	while (file && !found && getline(&line, &size, file) >= 0)
-		found = strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor") != NULL;
-	free(line);
-	if (file)
-		fclose(file);
-	return found;
+	return line;
 }
 
 static void check_fuse(struct check *check)
@@ -387,13 +361,11 @@ static void check_fuse(struct check *check)
 
 	if (fd >= 0)
 		say(check, OK, "/dev/fuse can be used");
-	else if (errno == EACCES || errno == EPERM)
-		say(check, WRONG, "/dev/fuse: %s: give this user, or the container, the device",
-		    strerror(errno));
 	else
-		say(check, WRONG,
-		    "/dev/fuse: %s: load the module fuse; a container needs the device",
-		    strerror(errno));
+		say(check, WRONG, "/dev/fuse: %s: %s", strerror(errno),
+		    errno == EACCES || errno == EPERM
+		            ? "give this user, or the container, the device"
+		            : "load the module fuse; a container needs the device");
 	if (fd >= 0)
 		close(fd);
 	if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) == 0)
@@ -419,7 +391,7 @@ static void check_clocks(struct check *check)
 	pauses_begin(&pauses);
 	pauses_names(&pauses, names, sizeof(names));
 	pauses_finish(&pauses);
-	if (!is_virtual_machine())
+	if (!pause_processor_has("/proc/cpuinfo", "hypervisor"))
 		say(check, OK, "clocks: a pause of this machine is seen by %s", names);
 	else if (strstr(names, "vmclock") || strstr(names, "tsc") || strstr(names, "ptp"))
 		say(check, OK, "clocks: a pause of this virtual machine is seen by %s", names);
@@ -449,20 +421,18 @@ static void check_mount_there(struct check *check, const char *path)
 
 static void check_bare(struct check *check, const char *path)
 {
-	bool root = geteuid() == 0;
+	bool root = geteuid() == 0, protects;
 
 	switch (bare_look(path)) {
 	case BARE_PROTECTED:
 		say(check, OK, "mount point: nobody can make files there while nothing is mounted");
 		break;
 	case BARE_OPEN:
-		if (root && check->options->protect)
-			say(check, OK,
-			    "mount point: empty; a mount makes it unusable for all else");
-		else
-			say(check, RISK,
-			    "mount point: files can be made there while nothing is mounted: "
-			    "chmod 000, chattr +i");
+		protects = root && check->options->protect;
+		say(check, protects ? OK : RISK, "mount point: %s",
+		    protects ? "empty; a mount makes it unusable for all else"
+		             : "files can be made there while nothing is mounted: "
+		               "chmod 000, chattr +i");
 		break;
 	case BARE_USED:
 		say(check, RISK,
@@ -470,12 +440,8 @@ static void check_bare(struct check *check, const char *path)
 		    "what is in it");
 		break;
 	case BARE_FOREIGN:
-		if (root)
-			say(check, RISK,
-			    "mount point: it is another user's, who can make files "
-			    "there while nothing is mounted");
-		else
-			say(check, WRONG, "mount point: it is another user's");
+		say(check, root ? RISK : WRONG, "mount point: it is another user's%s",
+		    root ? ", who can make files there while nothing is mounted" : "");
 		break;
 	case BARE_OTHER:
 		say(check, RISK, "mount point: another filesystem is mounted there");

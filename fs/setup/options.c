@@ -54,7 +54,7 @@ static const char usage[] =
 	"  allow_other           let other users in; always set when root mounts\n"
 	"  ro, noatime, context=... as for every mount\n";
 
-enum key { KEY_HELP, KEY_VERSION, KEY_CHECK, KEY_FORWARD, KEY_FOREGROUND, KEY_DEBUG };
+enum key { KEY_FORWARD };
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
@@ -102,14 +102,14 @@ static const struct fuse_opt table[] = {
 	{"atime", offsetof(struct raw, no_atime), 0},
 	{"relatime", offsetof(struct raw, no_atime), 0},
 	{"strictatime", offsetof(struct raw, no_atime), 0},
-	FUSE_OPT_KEY("-h", KEY_HELP),
-	FUSE_OPT_KEY("--help", KEY_HELP),
-	FUSE_OPT_KEY("-V", KEY_VERSION),
-	FUSE_OPT_KEY("--version", KEY_VERSION),
-	FUSE_OPT_KEY("--check", KEY_CHECK),
-	FUSE_OPT_KEY("-f", KEY_FOREGROUND),
-	FUSE_OPT_KEY("-d", KEY_DEBUG),
-	FUSE_OPT_KEY("debug", KEY_DEBUG),
+	{"-h", offsetof(struct raw, help), 1},
+	{"--help", offsetof(struct raw, help), 1},
+	{"-V", offsetof(struct raw, version), 1},
+	{"--version", offsetof(struct raw, version), 1},
+	{"--check", offsetof(struct raw, check), 1},
+	{"-f", offsetof(struct raw, foreground), 1},
+	{"-d", offsetof(struct raw, debug), 1},
+	{"debug", offsetof(struct raw, debug), 1},
 	FUSE_OPT_KEY("allow_other", KEY_FORWARD),
 	FUSE_OPT_KEY("context=", KEY_FORWARD),
 	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
@@ -158,21 +158,6 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 
 	(void)outargs;
 	switch (key) {
-	case KEY_HELP:
-		raw->help = 1;
-		return 0;
-	case KEY_VERSION:
-		raw->version = 1;
-		return 0;
-	case KEY_CHECK:
-		raw->check = 1;
-		return 0;
-	case KEY_FOREGROUND:
-		raw->foreground = 1;
-		return 0;
-	case KEY_DEBUG:
-		raw->foreground = raw->debug = 1;
-		return 0;
 	case KEY_FORWARD:
 		raw->all_users |= strcmp(arg, "allow_other") == 0;
 		/* Commas in its value, as in context=, come escaped and must stay so. */
@@ -283,34 +268,29 @@ static bool read_mountpoint(const struct raw *raw, struct options *options, int 
 	       complain(ret_status, EXIT_MOUNT, "%s: %s", raw->mountpoint, why);
 }
 
+static bool add_if(char **opts, bool wanted, const char *opt)
+{
+	return !wanted || fuse_opt_add_opt(opts, opt) == 0;
+}
+
 static bool read_fuse_args(const struct raw *raw, struct options *options, int *ret_status)
 {
-	char *opts = NULL;
+	char *opts = NULL, *name;
 	bool ok;
 
 	options->fuse_args = (struct fuse_args)FUSE_ARGS_INIT(0, NULL);
+	if (asprintf(&name, "fsname=%s", options->source) < 0)
+		name = NULL;
 	/* Always set: files with an x bit have text that any host's takers have written. */
-	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec") == 0 &&
-	     fuse_opt_add_opt(&opts, "subtype=zklockfs") == 0;
-	if (ok && geteuid() == 0)
-		ok = fuse_opt_add_opt(&opts, "allow_other") == 0;
-	if (ok) {
-		char *name;
-
-		ok = asprintf(&name, "fsname=%s", options->source) >= 0;
-		ok = ok && fuse_opt_add_opt_escaped(&opts, name) == 0;
-		if (ok)
-			free(name);
-	}
-	if (ok && raw->forward)
-		ok = fuse_opt_add_opt(&opts, raw->forward) == 0;
-	if (ok && raw->read_only)
-		ok = fuse_opt_add_opt(&opts, "ro") == 0;
-	if (ok && raw->no_atime)
-		ok = fuse_opt_add_opt(&opts, "noatime") == 0;
-	ok = ok && fuse_opt_add_arg(&options->fuse_args, "zklockfs") == 0 &&
+	ok = add_if(&opts, true, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") &&
+	     add_if(&opts, geteuid() == 0, "allow_other") && name &&
+	     fuse_opt_add_opt_escaped(&opts, name) == 0 &&
+	     add_if(&opts, raw->forward, raw->forward) && add_if(&opts, raw->read_only, "ro") &&
+	     add_if(&opts, raw->no_atime, "noatime") &&
+	     fuse_opt_add_arg(&options->fuse_args, "zklockfs") == 0 &&
 	     fuse_opt_add_arg(&options->fuse_args, "-o") == 0 &&
 	     fuse_opt_add_arg(&options->fuse_args, opts) == 0;
+	free(name);
 	free(opts);
 	return ok || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
 }
@@ -457,7 +437,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	if (!raw->source || (!raw->mountpoint && !raw->check))
 		return complain(ret_status, EXIT_USAGE, "%s",
 		                raw->source ? "no mount point given" : "no servers given");
-	options->foreground = raw->foreground;
+	options->foreground = raw->foreground || raw->debug;
 	options->debug = raw->debug;
 	options->check = raw->check;
 	options->reuse = raw->reuse;
@@ -487,19 +467,9 @@ bool options_parse(int argc, char **argv, const char *mountpoint, struct options
 		ok = read_all(&raw, &options, ret_status);
 	fuse_opt_free_args(&args);
 	free(raw.forward);
-	free(raw.session_timeout);
-	free(raw.tick_time);
-	free(raw.connect_timeout);
-	free(raw.retry);
-	free(raw.drain);
-	free(raw.host);
-	free(raw.clients);
-	free(raw.metrics_locks);
-	free(raw.on_lost);
-	free(raw.credentials);
-	free(raw.uid);
-	free(raw.gid);
-	free(raw.umask);
+	for (const struct fuse_opt *option = table; option->templ; option++)
+		if (strchr(option->templ, '%'))
+			free(*(char **)((char *)&raw + option->offset));
 	free(raw.source);
 	free(raw.mountpoint);
 	free(raw.extra);

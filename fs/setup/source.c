@@ -4,21 +4,16 @@
 #include "lockcore.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- SERVERS ---- */
 
 static bool valid_port(const char *text, size_t len)
 {
-	long port = 0;
+	size_t digits = strspn(text, "0123456789");
+	long port = digits == len && len > 0 && len <= 5 ? strtol(text, NULL, 10) : 0;
 
-	if (len == 0 || len > 5)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		port = port * 10 + (text[i] - '0');
-	}
 	return port >= 1 && port <= 65535;
 }
 

@@ -2,13 +2,13 @@
 #include "guard/crew.h"
 
 #include "host/clock.h"
+#include "host/memory.h"
 
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -69,9 +69,8 @@ struct crew *crew_create(void *ctx)
 
 	if (!crew)
 		return NULL;
-	crew->table = mmap(NULL, sizeof(*crew->table), PROT_READ | PROT_WRITE,
-	                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (crew->table == MAP_FAILED) {
+	crew->table = memory_share(sizeof(*crew->table));
+	if (!crew->table) {
 		free(crew);
 		return NULL;
 	}

@@ -210,7 +210,7 @@ static void run(struct guard *guard)
 		int64_t deadline = atomic_load(&guard->page->deadline_us), now = clock_now_us();
 		int64_t at = deadline == INT64_MIN ? INT64_MAX : deadline - lead;
 		int64_t overdue = lose_overdue(guard->page, now);
-		bool late = any_held(guard->page) && (deadline == INT64_MIN || at <= now);
+		bool late = deadline == INT64_MIN || at <= now;
 		struct round_lost lost = look(guard, late && lose_all(guard->page));
 		int64_t look_at;
 
@@ -240,9 +240,7 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	prctl(PR_SET_NAME, "zklockfs-guard");
 	/* It ends with the daemon, not with a signal to both; and it must outlive one
 	 * that is killed. */
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	signals_ignore_leaving();
 	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);

@@ -6,12 +6,12 @@
 
 #include "guard/guard.h"
 #include "guard/slots.h"
+#include "host/helper.h"
 #include "host/log.h"
 #include "host/process.h"
 #include "pure/per_user.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,32 +49,30 @@ static bool map_page(struct guardian *guardian)
 {
 	guardian->page = mmap(NULL, sizeof(*guardian->page), PROT_READ | PROT_WRITE, MAP_SHARED,
 	                      guardian->page_fd, 0);
-	return guardian->page != MAP_FAILED;
+	if (guardian->page == MAP_FAILED)
+		guardian->page = NULL;
+	return guardian->page;
 }
 
 int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 {
 	struct guardian *guardian = calloc(1, sizeof(*guardian));
-	int fds[2] = {-1, -1}, null;
-	pid_t pid;
+	int fds[2] = {-1, -1};
+	pid_t pid = -1;
 
 	if (!guardian)
 		return -ENOMEM;
 	guardian->page_fd = memfd_create("zklockfs-guardian", MFD_CLOEXEC);
-	if (guardian->page_fd < 0 || ftruncate(guardian->page_fd, sizeof(*guardian->page)) < 0 ||
-	    !map_page(guardian)) {
-		int error = errno;
-
-		close(guardian->page_fd);
-		free(guardian);
-		return -error;
+	if (guardian->page_fd >= 0 && ftruncate(guardian->page_fd, sizeof(*guardian->page)) == 0 &&
+	    map_page(guardian) && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0) {
+		atomic_store(&guardian->page->deadline_us, INT64_MIN);
+		pid = fork();
 	}
-	atomic_store(&guardian->page->deadline_us, INT64_MIN);
-	pid = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0 ? -1 : fork();
 	if (pid < 0) {
 		int error = errno;
 
-		munmap(guardian->page, sizeof(*guardian->page));
+		if (guardian->page)
+			munmap(guardian->page, sizeof(*guardian->page));
 		close(guardian->page_fd);
 		close(fds[0]);
 		close(fds[1]);
@@ -83,9 +81,7 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 	}
 	if (pid == 0) {
 		/* Nothing of the terminal, nor of the pipe that tells the exit status. */
-		null = open("/dev/null", O_RDWR);
-		for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
-			dup2(null, fd);
+		helper_let_go();
 		log_in_guardian();
 		guard_run(guardian->page, fds[1], on_lost);
 	}

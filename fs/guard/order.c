@@ -48,17 +48,7 @@ void order_find_kin(struct order_process *processes, size_t count, const pid_t *
 	}
 }
 
-static int compare_users(const void *a, const void *b)
-{
-	const struct order_process *x = a, *y = b;
-
-	if (x->kin != y->kin)
-		return x->kin > y->kin ? -1 : 1;
-	if (x->uid != y->uid)
-		return x->uid < y->uid ? -1 : 1;
-	return x->pid - y->pid;
-}
-
+/* As long as all turns are 0: by users. */
 static int compare_turns(const void *a, const void *b)
 {
 	const struct order_process *x = a, *y = b;
@@ -67,12 +57,14 @@ static int compare_turns(const void *a, const void *b)
 		return x->kin > y->kin ? -1 : 1;
 	if (x->turn != y->turn)
 		return x->turn < y->turn ? -1 : 1;
+	if (x->uid != y->uid)
+		return x->uid < y->uid ? -1 : 1;
 	return x->pid - y->pid;
 }
 
 void order_sort(struct order_process *processes, size_t count)
 {
-	qsort(processes, count, sizeof(*processes), compare_users);
+	qsort(processes, count, sizeof(*processes), compare_turns);
 	for (size_t i = 0; i < count; i++) {
 		const struct order_process *before = i > 0 ? &processes[i - 1] : NULL;
 		bool same = before && before->kin == processes[i].kin &&

@@ -19,7 +19,7 @@ struct order_process {
 	pid_t pid, parent; /* parent 0: not known, and neither is uid */
 	uid_t uid;
 	enum order_kin kin; /* zeroed, before order_find_kin() */
-	uint32_t turn;      /* of its user; order_sort() */
+	uint32_t turn;      /* of its user; zeroed, before order_sort() */
 };
 
 /* Marks the processes that descend from one of `of`. `processes` and `of` are sorted by pid. */

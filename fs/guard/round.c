@@ -11,13 +11,12 @@
 #include "guard/slot_index.h"
 #include "guard/stop.h"
 #include "host/clock.h"
-#include "host/family.h"
+#include "host/memory.h"
 #include "host/process.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define GENERATIONS_MAX 128
 #define UNKNOWN_UID ((uid_t)-1)
@@ -45,6 +44,12 @@ struct round_subject {
 	bool has_status, termed, killed, matched;
 };
 
+/* Of slots; sorted by sort_numbers(), each once. */
+struct numbers {
+	size_t count;
+	uint64_t of[GUARDIAN_SLOTS];
+};
+
 struct round {
 	const struct page *page;
 	enum on_lost on_lost;
@@ -61,9 +66,8 @@ struct round {
 	struct opener openers[GUARDIAN_SLOTS]; /* of lost slots, by pid */
 	int first[GUARDIAN_SLOTS];             /* of the same pid, by job */
 	int opener_count;
-	uint64_t inos[GUARDIAN_SLOTS]; /* of lost slots, sorted */
-	uid_t uids[GUARDIAN_SLOTS];    /* of their takers, sorted */
-	int ino_count, uid_count;
+	struct numbers inos; /* of lost slots */
+	struct numbers uids; /* of their takers */
 	struct slot_index index;
 	struct round_subject subject;
 };
@@ -242,18 +246,26 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int compare_uids(const void *a, const void *b)
+static void sort_numbers(struct numbers *numbers)
 {
-	uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
+	size_t left = 0;
 
-	return x < y ? -1 : x > y;
+	qsort(numbers->of, numbers->count, sizeof(numbers->of[0]), compare_numbers);
+	for (size_t i = 0; i < numbers->count; i++)
+		if (left == 0 || numbers->of[left - 1] != numbers->of[i])
+			numbers->of[left++] = numbers->of[i];
+	numbers->count = left;
+}
+
+static bool has_number(const struct numbers *numbers, uint64_t number)
+{
+	return bsearch(&number, numbers->of, numbers->count, sizeof(number), compare_numbers);
 }
 
 /* Another filesystem may have the number, too. */
 static bool is_lost_door(const struct round *round, const struct seen_file *file)
 {
-	return bsearch(&file->ino, round->inos, (size_t)round->ino_count, sizeof(file->ino),
-	               compare_numbers) &&
+	return has_number(&round->inos, file->ino) &&
 	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
 }
 
@@ -344,11 +356,8 @@ static bool is_in_reach(const struct round *round)
 
 	if (!round->subject.has_status)
 		return false;
-	return (round->uid_count > 0 && round->uids[0] == 0) ||
-	       bsearch(&status->real, round->uids, (size_t)round->uid_count, sizeof(uid_t),
-	               compare_uids) ||
-	       bsearch(&status->saved, round->uids, (size_t)round->uid_count, sizeof(uid_t),
-	               compare_uids);
+	return has_number(&round->uids, 0) || has_number(&round->uids, status->real) ||
+	       has_number(&round->uids, status->saved);
 }
 
 static void look_at_process(void *ctx, size_t index, pid_t pid)
@@ -367,14 +376,6 @@ static void look_at_process(void *ctx, size_t index, pid_t pid)
 
 /* ---- in the guardian itself ---- */
 
-/* Zeroed; NULL: no memory. */
-static void *share(size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 struct round *round_create(struct page *page, enum on_lost on_lost)
 {
 	struct round *round = calloc(1, sizeof(*round));
@@ -384,9 +385,9 @@ struct round *round_create(struct page *page, enum on_lost on_lost)
 	round->page = page;
 	round->on_lost = on_lost;
 	/* All of it ends with this process, which ends if this fails. */
-	round->open = share(GUARDIAN_SLOTS * sizeof(round->open[0]));
-	round->told = share(GUARDIAN_SLOTS * sizeof(round->told[0]));
-	round->processes = share(CREW_JOBS_MAX * sizeof(round->processes[0]));
+	round->open = memory_share(GUARDIAN_SLOTS * sizeof(round->open[0]));
+	round->told = memory_share(GUARDIAN_SLOTS * sizeof(round->told[0]));
+	round->processes = memory_share(CREW_JOBS_MAX * sizeof(round->processes[0]));
 	round->crew = crew_create(round);
 	round->stops = stops_create(page);
 	if (round->open && round->told && round->processes && round->crew && round->stops)
@@ -427,19 +428,6 @@ struct round_lost round_note(struct round *round)
 static int compare_openers(const void *a, const void *b)
 {
 	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
-}
-
-static size_t unique(void *array, size_t count, size_t size,
-                     int (*compare)(const void *, const void *))
-{
-	char *items = array;
-	size_t left = 0;
-
-	qsort(array, count, size, compare);
-	for (size_t i = 0; i < count; i++)
-		if (left == 0 || compare(items + (left - 1) * size, items + i * size) != 0)
-			memmove(items + left++ * size, items + i * size, size);
-	return left;
 }
 
 /* The jobs: each opener once. Returns how many. */
@@ -511,15 +499,14 @@ void round_begin(struct round *round)
 			continue;
 		round->openers[count] =
 			(struct opener){.pid = now.pid, .slot = i, .word = now.word};
-		round->inos[count] = now.ino;
-		round->uids[count++] = now.uid;
+		round->inos.of[count] = now.ino;
+		round->uids.of[count++] = now.uid;
 	}
 	round->opener_count = count;
 	qsort(round->openers, (size_t)count, sizeof(round->openers[0]), compare_openers);
-	round->ino_count =
-		(int)unique(round->inos, (size_t)count, sizeof(round->inos[0]), compare_numbers);
-	round->uid_count =
-		(int)unique(round->uids, (size_t)count, sizeof(round->uids[0]), compare_uids);
+	round->inos.count = round->uids.count = (size_t)count;
+	sort_numbers(&round->inos);
+	sort_numbers(&round->uids);
 	slot_index_build(&round->index, round->page);
 	find_kin(round);
 }

@@ -3,13 +3,13 @@
 
 #include "host/clock.h"
 #include "host/log.h"
+#include "host/memory.h"
 #include "host/row.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* When two of these fall together, a line may come twice. */
 #define TOLD_COUNT 65536
@@ -21,12 +21,10 @@ struct stops {
 
 struct stops *stops_create(struct page *page)
 {
-	struct stops *stops = mmap(NULL, sizeof(*stops), PROT_READ | PROT_WRITE,
-	                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct stops *stops = memory_share(sizeof(*stops));
 
-	if (stops == MAP_FAILED)
-		return NULL;
-	stops->page = page;
+	if (stops)
+		stops->page = page;
 	return stops;
 }
 
@@ -67,66 +65,55 @@ struct stop_who {
 
 static void name_lock(struct stop_who *who, const struct stops *stops, const struct stop *stop)
 {
-	struct row row = {.text = who->lock, .room = sizeof(who->lock) - 1};
 	char path[SLOT_LOCK_MAX + 1];
 
 	slots_lock(stops->page, stop->slot, stop->word, path);
-	row_word(&row, path);
-	who->lock[row.len] = '\0';
+	(void)row_only(who->lock, sizeof(who->lock), path);
 }
 
 static void name_process(struct stop_who *who, const struct stop *stop)
 {
 	char word[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], by[64] = "";
-	struct row row = {.text = word, .room = sizeof(word) - 1};
 	struct who status = {0};
 	struct caller caller;
 
 	family_see(stop->process->pid, &caller);
-	row_word(&row, caller.command);
-	word[row.len] = '\0';
 	(void)process_status(stop->process, &status);
 	if (stop->opener != stop->process->pid && stop->opener > 0)
 		snprintf(by, sizeof(by), ", which has the file of pid %d open", (int)stop->opener);
 	snprintf(who->text, sizeof(who->text), "pid %d (%s) uid %u%s", (int)stop->process->pid,
-	         word, (unsigned)status.real, by);
+	         row_only(word, sizeof(word), caller.command), (unsigned)status.real, by);
 }
 
-struct stop_why {
-	char text[96];
-};
+#define WHY_MAX 96
 
-static void say_lease(struct stop_why *why, int64_t deadline_us)
+static const char *say_lease(char text[WHY_MAX], int64_t deadline_us)
 {
-	int64_t left_ms;
+	int64_t left_ms = (deadline_us - clock_now_us()) / 1000;
 
-	if (deadline_us == INT64_MIN) {
-		strcpy(why->text, "the session has ended");
-		return;
-	}
-	left_ms = (deadline_us - clock_now_us()) / 1000;
 	if (left_ms < 0)
-		snprintf(why->text, sizeof(why->text), "the lease ended %d.%d s ago",
-		         (int)(-left_ms / 1000), (int)(-left_ms % 1000 / 100));
+		snprintf(text, WHY_MAX, "the lease ended %d.%d s ago", (int)(-left_ms / 1000),
+		         (int)(-left_ms % 1000 / 100));
 	else
-		snprintf(why->text, sizeof(why->text),
-		         "the lease is not renewed, and ends in %d.%d s", (int)(left_ms / 1000),
-		         (int)(left_ms % 1000 / 100));
+		snprintf(text, WHY_MAX, "the lease is not renewed, and ends in %d.%d s",
+		         (int)(left_ms / 1000), (int)(left_ms % 1000 / 100));
+	return text;
 }
 
-static void say_why(struct stop_why *why, const struct stops *stops, const struct stop *stop)
+static const char *say_why(char text[WHY_MAX], const struct stops *stops, const struct stop *stop)
 {
+	int64_t deadline_us = atomic_load(&stops->page->deadline_us);
+
 	switch (stop->cause) {
 	case STOP_LEASE:
-		say_lease(why, atomic_load(&stops->page->deadline_us));
-		break;
+		return deadline_us == INT64_MIN ? "the session has ended"
+		                                : say_lease(text, deadline_us);
 	case STOP_OVERDUE:
-		strcpy(why->text, "held too long");
-		break;
+		return "held too long";
 	case STOP_TOLD:
-		strcpy(why->text, "the lock is lost");
-		break;
+		return "the lock is lost";
 	}
+	return "-";
 }
 
 static void say_spared(const struct stop_who *who, int error)
@@ -137,11 +124,10 @@ static void say_spared(const struct stop_who *who, int error)
 static void say_stopped(struct stops *stops, const struct stop *stop, const struct stop_who *who,
                         int signal)
 {
-	struct stop_why why;
+	char why[WHY_MAX];
 
-	say_why(&why, stops, stop);
 	log_line(LC_WARNING, "%s: sent SIG%s to %s: %s", who->lock, sigabbrev_np(signal), who->text,
-	         why.text);
+	         say_why(why, stops, stop));
 }
 
 /* Among thousands of losers, names that nobody will read do not delay the signals. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/memory.h"
 
+#include "host/who.h"
+
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -99,16 +101,18 @@ void memory_spare_end(struct memory_spare *spare)
 	*spare = (struct memory_spare){0};
 }
 
+void *memory_share(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 /* ---- who ends first ---- */
 
 void memory_read_score(char ret_score[MEMORY_SCORE_SIZE])
 {
-	int fd = open(SCORE, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, ret_score, MEMORY_SCORE_SIZE - 1);
-
-	ret_score[n > 0 ? n : 0] = '\0';
-	if (fd >= 0)
-		close(fd);
+	(void)who_read(AT_FDCWD, SCORE, ret_score, MEMORY_SCORE_SIZE);
 }
 
 void memory_set_score(const char *score)

@@ -28,6 +28,9 @@ struct memory_spare {
 bool memory_spare_more(struct memory_spare *spare, size_t bytes);
 void memory_spare_end(struct memory_spare *spare);
 
+/* Zeroed, and shared with the processes that are forked later. NULL: no memory. */
+void *memory_share(size_t size);
+
 /* How likely the kernel ends this process when it lacks memory: proc_pid_oom_score_adj(5). Only
  * root may make it less likely. If it is not known: "". */
 #define MEMORY_SCORE_SIZE 16

@@ -69,6 +69,15 @@ void row_word(struct row *row, const char *text)
 	}
 }
 
+const char *row_only(char *room, size_t size, const char *text)
+{
+	struct row row = {.text = room, .room = size - 1};
+
+	row_word(&row, text);
+	room[row.len] = '\0';
+	return room;
+}
+
 void row_number(struct row *row, int64_t number, int64_t none)
 {
 	char text[ROW_NUMBER_MAX];

@@ -35,6 +35,8 @@ struct row {
 
 /* The next word. NULL or empty: not known. */
 void row_word(struct row *row, const char *text);
+/* The text as a word alone, with a byte 0 behind it. Returns `room`. */
+const char *row_only(char *room, size_t size, const char *text);
 /* `none`: the number that means "not known". */
 void row_number(struct row *row, int64_t number, int64_t none);
 /* Seconds, rounded to one digit behind the point; below 0: not known. */

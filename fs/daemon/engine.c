@@ -60,12 +60,6 @@ static bool look_for_pause(void *ctx)
 	return pauses_look(&loop->front->pauses);
 }
 
-static void tell_evicted(void *ctx, void *taker_ctx, const char *by)
-{
-	(void)ctx;
-	hold_evicted(taker_ctx, by);
-}
-
 static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
@@ -105,7 +99,7 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.random = random_bytes,
 		.report = log_report,
 		.disrupted = look_for_pause,
-		.evicted = tell_evicted,
+		.evicted = hold_evicted,
 		.deadline = set_deadline,
 		.ctx = loop,
 		.book = &loop->front->stored,

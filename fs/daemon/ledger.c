@@ -7,8 +7,6 @@
 #include "files/text.h"
 #include "guard/guardian.h"
 #include "hold/advisory.h"
-#include "hold/flock_claim.h"
-#include "hold/handle.h"
 #include "hold/hold.h"
 #include "hold/hold_carry.h"
 #include "host/clock.h"
@@ -61,10 +59,7 @@ static void carry_content(struct carry *carry, struct frontend *front, struct st
 
 static void carry_hold(struct carry *carry, struct frontend *front, struct stored *stored)
 {
-	static const struct hold_kind *const kinds[HOLD_KINDS] = {&handle_kind,
-	                                                          &flock_claim_hold_kind};
-
-	hold_stored_carry(carry, front, stored, kinds);
+	hold_stored_carry(carry, front, stored);
 	later_carry(carry);
 }
 

@@ -58,7 +58,7 @@ static unsigned count_kept(const struct frontend *front)
 	const struct lingering *lingering;
 	unsigned count;
 
-	DL_COUNT(front->holds->linger.kept, lingering, count);
+	DL_COUNT(front->holds->linger.lists[LINGERS_KEPT], lingering, count);
 	return count;
 }
 

@@ -111,7 +111,7 @@ static void advisory_flush(struct open_file *base, fuse_req_t req, uint64_t owne
 {
 	struct advisory *file = advisory_of(base);
 
-	flock_claim_refuse(file, base->node, owner, -EBADF);
+	flock_claim_refuse(file, base->node, owner, EBADF);
 	drop_claims(file, &owner);
 	part_from(file, fuse_req_ctx(req)->pid);
 	fuse_reply_err(req, 0);

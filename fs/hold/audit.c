@@ -31,11 +31,7 @@ struct word {
 
 static const char *make_word(struct word *word, const char *text)
 {
-	struct row row = {.text = word->text, .room = sizeof(word->text) - 1};
-
-	row_word(&row, text);
-	word->text[row.len] = '\0';
-	return word->text;
+	return row_only(word->text, sizeof(word->text), text);
 }
 
 /* "pid 42 (deploy.sh) uid 0" */

@@ -25,7 +25,7 @@ static void door_changed(struct open_file *file, struct claim *claim)
 {
 	stored_touch(&file->stored);
 	if (claim)
-		hold_changed(claim->hold);
+		stored_touch(&claim->hold->stored);
 }
 
 /* ---- the token ---- */

@@ -23,7 +23,7 @@ struct ask {
 	struct ask *prev, *next; /* in node->asks */
 };
 
-struct flock_claim *flock_claim_of(struct claim *base)
+static struct flock_claim *flock_claim_of(struct claim *base)
 {
 	return (struct flock_claim *)((char *)base - offsetof(struct flock_claim, base));
 }
@@ -94,7 +94,7 @@ struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind
 static void replace_by(struct ask *ask, struct hold *hold)
 {
 	ask->replaces = hold;
-	hold_changed(ask->hold);
+	stored_touch(&ask->hold->stored);
 }
 
 void flock_claim_drop(struct flock_claim *claim)
@@ -119,13 +119,13 @@ static void set_claim_mode(struct flock_claim *claim, enum lc_mode mode)
 {
 	assert(mode == LC_SHARED || claim->base.hold->audit.mode == LC_EXCLUSIVE);
 	claim->mode = mode;
-	hold_changed(claim->base.hold);
+	stored_touch(&claim->base.hold->stored);
 }
 
 void flock_claim_disown(struct flock_claim *claim)
 {
 	claim->process.pid = 0;
-	hold_changed(claim->base.hold);
+	stored_touch(&claim->base.hold->stored);
 }
 
 /* The process that is stopped when the lock is lost. An open file goes from process to process: the
@@ -194,11 +194,13 @@ static void free_ask(void *ctx)
 	free(ask);
 }
 
-/* It waits no longer, and the request must be answered. NULL: it was interrupted before. */
-static fuse_req_t withdraw_ask(struct ask *ask, struct claim_request *ret_request)
+/* The request waits no longer, and is answered with that errno. */
+static void end_ask(struct ask *ask, int error)
 {
-	*ret_request = ask->request;
-	return hold_withdraw(ask->hold); /* frees it */
+	fuse_req_t req = hold_withdraw(ask->hold); /* NULL: it was interrupted before */
+
+	if (req)
+		fuse_reply_err(req, error);
 }
 
 /* One of the claims is of the owner that asks, or has the same process. Cheap, since many requests
@@ -241,19 +243,20 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 
 static void serve_others(struct node *node, struct hold *hold)
 {
-	struct claim_request request;
 	struct ask *ask, *next;
 
 	DL_FOREACH_SAFE(node->asks, ask, next) {
+		struct claim_request request;
 		struct flock_claim *own;
 		fuse_req_t req;
 
 		if (!is_served(ask, hold))
 			continue;
-		req = withdraw_ask(ask, &request);
-		own = flock_claim_find(node, request.kind, request.owner);
+		request = ask->request;
+		req = hold_withdraw(ask->hold);
 		if (!req)
 			continue;
+		own = flock_claim_find(node, request.kind, request.owner);
 		if (own) {
 			set_claim_mode(own, request.mode);
 			fuse_reply_err(req, 0);
@@ -297,31 +300,21 @@ static void ask_granted(struct hold *hold, fuse_req_t req)
 /* Requests that wait to replace the lost lock have lost it, too. */
 static void fail_upgrade(struct hold *lost)
 {
-	struct claim_request request;
 	struct ask *ask, *next;
 
 	DL_FOREACH_SAFE(lost->node->asks, ask, next)
-		if (ask->replaces == lost) {
-			fuse_req_t req = withdraw_ask(ask, &request);
-
-			if (req)
-				fuse_reply_err(req, EIO);
-		}
+		if (ask->replaces == lost)
+			end_ask(ask, EIO);
 }
 
 void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error)
 {
-	struct claim_request request;
 	struct ask *ask, *next;
 
 	DL_FOREACH_SAFE(node->asks, ask, next)
 		if (ask->request.file == file && ask->request.kind == CLAIM_FCNTL &&
-		    ask->request.owner == owner) {
-			fuse_req_t req = withdraw_ask(ask, &request);
-
-			if (req)
-				fuse_reply_err(req, -error);
-		}
+		    ask->request.owner == owner)
+			end_ask(ask, error);
 }
 
 /* ---- over a reload ---- */
@@ -427,7 +420,7 @@ static struct hold *adopt_ask(struct frontend *front, const struct hold_request 
 		return NULL;
 	}
 	ask->request = *request;
-	hold_changed(hold);
+	stored_touch(&hold->stored);
 	return hold;
 }
 

@@ -62,8 +62,6 @@ struct claim_request {
 
 /* Answers the request. */
 void flock_claim_take(struct frontend *front, fuse_req_t req, const struct claim_request *request);
-/* Of its base. */
-struct flock_claim *flock_claim_of(struct claim *base);
 /* The claim of that owner, or NULL. */
 struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
 /* The hold by which that process has the lock with a claim of the other kind; NULL. It takes time
@@ -73,10 +71,10 @@ struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind
 void flock_claim_drop(struct flock_claim *claim);
 /* No process shares its hold any more. */
 void flock_claim_disown(struct flock_claim *claim);
-/* Answers with the error the requests by fcntl of that owner that wait through that file. */
+/* Answers with the errno the requests by fcntl of that owner that wait through that file. */
 void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
 
-/* Of holds that claims have: for hold_stored_carry(). */
+/* Of holds that claims have. */
 extern const struct hold_kind flock_claim_hold_kind;
 
 #endif

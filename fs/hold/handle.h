@@ -9,7 +9,7 @@
 
 /* Answers the request when the lock is held, or not to be had. */
 void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
-/* Of holds that doors have: for hold_stored_carry(). */
+/* Of holds that doors have. */
 extern const struct hold_kind handle_kind;
 
 #endif

@@ -305,26 +305,24 @@ static pid_t asker_of(const struct hold_request *request)
 
 struct hold *hold_adopt(struct frontend *front, const struct hold_request *request)
 {
-	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads};
+	struct lingering *lingering, *next;
 	pid_t pid = asker_of(request);
 
-	for (size_t i = 0; i < 2 && pid > 0; i++)
-		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
-			struct hold *hold = hold_of_lingering(lingering);
+	LINGERING_FOREACH_SAFE(front, lingering, next) {
+		struct hold *hold = hold_of_lingering(lingering);
 
-			next = lingering->next;
-			if (lingering->pid != pid ||
-			    strcmp(hold->node->lock, request->node->lock) != 0)
-				continue;
-			if (!is_adoptable(hold, request)) {
-				hold_free(hold);
-				continue;
-			}
-			hold_step(hold, HOLD_NEW);
-			free(hold->lineage);
-			hold->lineage = request->lineage;
-			return hold;
+		if (lingering->pid != pid || pid <= 0 ||
+		    strcmp(hold->node->lock, request->node->lock) != 0)
+			continue;
+		if (!is_adoptable(hold, request)) {
+			hold_free(hold);
+			continue;
 		}
+		hold_step(hold, HOLD_NEW);
+		free(hold->lineage);
+		hold->lineage = request->lineage;
+		return hold;
+	}
 	return NULL;
 }
 
@@ -417,15 +415,11 @@ fuse_req_t hold_withdraw(struct hold *hold)
 	return req;
 }
 
-void hold_changed(struct hold *hold)
-{
-	stored_touch(&hold->stored);
-}
-
-void hold_evicted(void *taker_ctx, const char *by)
+void hold_evicted(void *ctx, void *taker_ctx, const char *by)
 {
 	struct hold *hold = taker_ctx;
 
+	(void)ctx;
 	audit_evicted(&hold->audit, by);
 	stored_touch(&hold->stored);
 }
@@ -439,37 +433,30 @@ int holds_init(struct frontend *front)
 
 void holds_drop(struct frontend *front, pid_t pid, const char *lock)
 {
-	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads};
+	struct lingering *lingering, *next;
 
-	for (size_t i = 0; i < 2; i++)
-		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
-			struct hold *hold = hold_of_lingering(lingering);
-
-			next = lingering->next;
-			if ((pid == 0 || lingering->pid == pid) &&
-			    (!lock || strcmp(hold->node->lock, lock) == 0))
-				hold_free(hold);
-		}
+	LINGERING_FOREACH_SAFE(front, lingering, next)
+		if ((pid == 0 || lingering->pid == pid) &&
+		    (!lock || strcmp(hold_of_lingering(lingering)->node->lock, lock) == 0))
+			hold_free(hold_of_lingering(lingering));
 }
 
 void holds_drop_kept(struct frontend *front)
 {
-	while (front->holds->linger.kept)
-		hold_free(hold_of_lingering(front->holds->linger.kept));
+	while (front->holds->linger.lists[LINGERS_KEPT])
+		hold_free(hold_of_lingering(front->holds->linger.lists[LINGERS_KEPT]));
 }
 
 void holds_drop_where(struct frontend *front, const void *where, const uint64_t *owner)
 {
-	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads};
+	struct lingering *lingering, *next;
 
-	for (size_t i = 0; i < 2; i++)
-		for (struct lingering *lingering = lists[i], *next; lingering; lingering = next) {
-			struct hold *hold = hold_of_lingering(lingering);
+	LINGERING_FOREACH_SAFE(front, lingering, next) {
+		struct hold *hold = hold_of_lingering(lingering);
 
-			next = lingering->next;
-			if (hold->where == where && (!owner || hold->owner == *owner))
-				hold_free(hold);
-		}
+		if (hold->where == where && (!owner || hold->owner == *owner))
+			hold_free(hold);
+	}
 }
 
 unsigned holds_lost(const struct frontend *front, const struct hold **ret_first)

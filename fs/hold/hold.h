@@ -55,6 +55,11 @@ struct holds {
 	struct audit_log audit_log;
 };
 
+/* Places in the queue, before and at the head of it; `it` may end. No break. */
+#define LINGERING_FOREACH_SAFE(front, it, after)                            \
+	for (int state = LINGERS_BEHIND; state <= LINGERS_AT_HEAD; state++) \
+		DL_FOREACH_SAFE((front)->holds->linger.lists[state], it, after)
+
 /* A kind of asking, and of claims. */
 struct hold_kind {
 	/* The errno of a request that must not wait longer, since the kernel would abort the mount
@@ -159,11 +164,8 @@ struct hold *hold_resume(struct frontend *front, fuse_req_t req);
  * the hold lingered. */
 fuse_req_t hold_withdraw(struct hold *hold);
 
-/* The kind has changed its part of the hold's record, or of a claim's. */
-void hold_changed(struct hold *hold);
-
 /* The taker with this context was evicted: lc_config.evicted. */
-void hold_evicted(void *taker_ctx, const char *by);
+void hold_evicted(void *ctx, void *taker_ctx, const char *by);
 
 /* ---- all of a mount ---- */
 

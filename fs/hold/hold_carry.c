@@ -3,6 +3,8 @@
 
 #include "guard/guardian.h"
 #include "hold/claim.h"
+#include "hold/flock_claim.h"
+#include "hold/handle.h"
 #include "hold/hold.h"
 #include "hold/linger.h"
 #include "hold/audit.h"
@@ -14,12 +16,15 @@
 #include <string.h>
 #include <utlist.h>
 
-static void claim_carry(struct carry *carry, struct hold *hold, struct claim *claim,
-                        const struct hold_kind *const kinds[])
+/* In an order that stays. */
+static const struct hold_kind *const kinds[] = {&handle_kind, &flock_claim_hold_kind};
+#define KIND_LAST 1
+
+static void claim_carry(struct carry *carry, struct hold *hold, struct claim *claim)
 {
 	unsigned kind = claim && claim->file->node->door.advisory;
 
-	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
+	CARRY_RANGE(carry, kind, 0, KIND_LAST);
 	if (carry->loads && kind == 1 && hold->kind != kinds[1])
 		carry->refuse("the state has a lock by flock without a taker");
 	claim = kinds[kind]->carry_claim(carry, hold, claim);
@@ -33,8 +38,7 @@ static void claim_carry(struct carry *carry, struct hold *hold, struct claim *cl
 	DL_APPEND(hold->claims, claim);
 }
 
-static void claims_carry(struct carry *carry, struct hold *hold,
-                         const struct hold_kind *const kinds[])
+static void claims_carry(struct carry *carry, struct hold *hold)
 {
 	struct guardian *guardian = hold->front->guardian;
 	bool admits = hold->admit_prev;
@@ -47,7 +51,7 @@ static void claims_carry(struct carry *carry, struct hold *hold,
 		carry->refuse("the state has a lock without an owner");
 	claim = carry->loads ? NULL : hold->claims;
 	for (size_t i = 0; i < count; i++) {
-		claim_carry(carry, hold, claim, kinds);
+		claim_carry(carry, hold, claim);
 		claim = claim ? claim->next : NULL;
 	}
 	DL_FOREACH(hold->claims, claim)
@@ -114,8 +118,7 @@ bool hold_stored_waits(struct stored *stored)
 	return STORED_IN(stored, struct hold)->state == HOLD_WAITING;
 }
 
-void hold_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored,
-                       const struct hold_kind *const kinds[HOLD_KINDS])
+void hold_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
 {
 	struct hold *hold = STORED_IN(stored, struct hold);
 	enum hold_state is = hold ? hold->state : HOLD_NEW;
@@ -123,7 +126,7 @@ void hold_stored_carry(struct carry *carry, struct frontend *front, struct store
 
 	if (carry->loads)
 		hold = new_hold(carry, front);
-	CARRY_RANGE(carry, kind, 0, HOLD_KINDS - 1);
+	CARRY_RANGE(carry, kind, 0, KIND_LAST);
 	hold->kind = kinds[kind];
 	CARRY_ENUM(carry, is, HOLD_KEPT);
 	hold->node = node_carry(carry, front->nodes, hold->node);
@@ -147,7 +150,7 @@ void hold_stored_carry(struct carry *carry, struct frontend *front, struct store
 	if (carry->loads)
 		step_to(carry, hold, is);
 	if (hold_is_granted(hold))
-		claims_carry(carry, hold, kinds);
+		claims_carry(carry, hold);
 	else if (is != HOLD_KEPT)
 		hold->kind->carry_ctx(carry, hold);
 	if (is == HOLD_LINGERING)
@@ -173,8 +176,7 @@ static void finish_hold(struct carry *carry, struct hold *hold)
 /* The records were read in the order of the first requests. */
 void holds_carried(struct carry *carry, struct frontend *front)
 {
-	struct lingering *lists[] = {front->holds->linger.waiting, front->holds->linger.heads},
-			 *lingering;
+	struct lingering *lingering, *next;
 	struct hold *hold;
 
 	DL_SORT(front->holds->held, compare_serials);
@@ -182,7 +184,6 @@ void holds_carried(struct carry *carry, struct frontend *front)
 	DL_SORT(front->holds->waiting, compare_requests);
 	DL_FOREACH(front->holds->waiting, hold)
 		finish_hold(carry, hold);
-	for (size_t i = 0; i < 2; i++)
-		DL_FOREACH(lists[i], lingering)
-			finish_hold(carry, hold_of_lingering(lingering));
+	LINGERING_FOREACH_SAFE(front, lingering, next)
+		finish_hold(carry, hold_of_lingering(lingering));
 }

@@ -8,11 +8,8 @@
 
 #include "hold/hold.h"
 
-/* `kinds`: all there are, in an order that stays. A hold that waits does so until its request is
- * served again: hold_resume(). */
-#define HOLD_KINDS 2
-void hold_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored,
-                       const struct hold_kind *const kinds[HOLD_KINDS]);
+/* A hold that waits does so until its request is served again: hold_resume(). */
+void hold_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 /* Then its record has no descriptor. */
 bool hold_stored_waits(struct stored *stored);
 /* All are read: those that need others find them. */

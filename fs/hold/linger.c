@@ -51,7 +51,7 @@ bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
 		.pidfd = fd,
 		.until_us = linger->clock_us() + LINGER_US,
 	};
-	DL_APPEND(linger->waiting, lingering);
+	DL_APPEND(linger->lists[LINGERS_BEHIND], lingering);
 	return true;
 }
 
@@ -60,16 +60,21 @@ static int compare_ends(const struct lingering *a, const struct lingering *b)
 	return a->until_us < b->until_us ? -1 : a->until_us > b->until_us;
 }
 
+static void list_lingering(struct linger *linger, struct lingering *lingering)
+{
+	DL_INSERT_INORDER(linger->lists[lingering->state], lingering, compare_ends);
+}
+
 void linger_at_head(struct linger *linger, struct lingering *lingering)
 {
 	int64_t until = linger->clock_us() + LINGER_HEAD_US;
 
 	assert(lingering->state == LINGERS_BEHIND);
-	DL_DELETE(linger->waiting, lingering);
+	DL_DELETE(linger->lists[LINGERS_BEHIND], lingering);
 	lingering->state = LINGERS_AT_HEAD;
 	if (until < lingering->until_us)
 		lingering->until_us = until;
-	DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
+	list_lingering(linger, lingering);
 }
 
 void linger_keep(struct linger *linger, struct lingering *lingering, int64_t until_us)
@@ -80,31 +85,15 @@ void linger_keep(struct linger *linger, struct lingering *lingering, int64_t unt
 		.pidfd = -1,
 		.until_us = until_us,
 	};
-	DL_INSERT_INORDER(linger->kept, lingering, compare_ends);
-}
-
-static void unlist(struct linger *linger, struct lingering *lingering)
-{
-	switch (lingering->state) {
-	case NOT_LINGERING:
-		return;
-	case LINGERS_BEHIND:
-		DL_DELETE(linger->waiting, lingering);
-		return;
-	case LINGERS_AT_HEAD:
-		DL_DELETE(linger->heads, lingering);
-		return;
-	case LINGERS_KEPT:
-		DL_DELETE(linger->kept, lingering);
-		return;
-	}
+	list_lingering(linger, lingering);
 }
 
 void linger_end(struct linger *linger, struct lingering *lingering)
 {
 	bool watched = lingering->state == LINGERS_BEHIND || lingering->state == LINGERS_AT_HEAD;
 
-	unlist(linger, lingering);
+	if (lingering->state != NOT_LINGERING)
+		DL_DELETE(linger->lists[lingering->state], lingering);
 	lingering->state = NOT_LINGERING;
 	if (!watched)
 		return;
@@ -114,44 +103,31 @@ void linger_end(struct linger *linger, struct lingering *lingering)
 	close(lingering->pidfd);
 }
 
-static int64_t wait_for_first(const struct lingering *list, int64_t now)
+/* INT64_MAX: nothing lingers. */
+static int64_t first_end(const struct linger *linger)
 {
-	if (!list)
-		return INT64_MAX;
-	return list->until_us > now ? list->until_us - now : 0;
-}
+	int64_t first = INT64_MAX;
 
-static bool nothing_lingers(const struct linger *linger)
-{
-	return !linger->waiting && !linger->heads && !linger->kept;
+	for (int i = 0; i < LINGERING_STATES; i++)
+		if (linger->lists[i] && linger->lists[i]->until_us < first)
+			first = linger->lists[i]->until_us;
+	return first;
 }
 
 int64_t linger_wait(const struct linger *linger)
 {
-	const struct lingering *lists[] = {linger->waiting, linger->heads, linger->kept};
-	int64_t now, least = INT64_MAX;
+	int64_t first = first_end(linger), now;
 
-	if (nothing_lingers(linger))
+	if (first == INT64_MAX)
 		return INT64_MAX;
 	now = linger->clock_us();
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		int64_t wait = wait_for_first(lists[i], now);
-
-		least = wait < least ? wait : least;
-	}
-	return least;
+	return first > now ? first - now : 0;
 }
 
 static void drop_lingering(struct linger *linger, struct lingering *lingering)
 {
 	linger_end(linger, lingering);
 	linger->drop(lingering);
-}
-
-static void drop_overdue(struct linger *linger, struct lingering *const *list, int64_t now)
-{
-	while (*list && (*list)->until_us <= now)
-		drop_lingering(linger, *list);
 }
 
 void linger_process(struct linger *linger, bool ready)
@@ -163,12 +139,12 @@ void linger_process(struct linger *linger, bool ready)
 	/* Each descriptor is in it once, and dropping one touches no other. */
 	for (int i = 0; i < n; i++)
 		drop_lingering(linger, events[i].data.ptr);
-	if (nothing_lingers(linger))
+	if (first_end(linger) == INT64_MAX)
 		return;
 	now = linger->clock_us();
-	drop_overdue(linger, &linger->waiting, now);
-	drop_overdue(linger, &linger->heads, now);
-	drop_overdue(linger, &linger->kept, now);
+	for (int i = 0; i < LINGERING_STATES; i++)
+		while (linger->lists[i] && linger->lists[i]->until_us <= now)
+			drop_lingering(linger, linger->lists[i]);
 }
 
 void linger_carry(struct carry *carry, struct linger *linger, struct lingering *lingering)
@@ -181,10 +157,7 @@ void linger_carry(struct carry *carry, struct linger *linger, struct lingering *
 		return;
 	if (carry->crashed && lingering->pidfd < 0)
 		lingering->until_us = INT64_MIN; /* it has ended meanwhile */
-	if (lingering->state == LINGERS_AT_HEAD)
-		DL_INSERT_INORDER(linger->heads, lingering, compare_ends);
-	else
-		DL_INSERT_INORDER(linger->waiting, lingering, compare_ends);
+	list_lingering(linger, lingering);
 	if (lingering->pidfd >= 0 && !watch_end(linger, lingering, lingering->pidfd))
 		carry->refuse("the state has a process that cannot be watched");
 }

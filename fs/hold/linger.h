@@ -24,7 +24,13 @@
 
 struct lingering {
 	pid_t pid;
-	enum lingering_state { NOT_LINGERING, LINGERS_BEHIND, LINGERS_AT_HEAD, LINGERS_KEPT } state;
+	enum lingering_state {
+		NOT_LINGERING,
+		LINGERS_BEHIND,
+		LINGERS_AT_HEAD,
+		LINGERS_KEPT,
+		LINGERING_STATES
+	} state;
 	int64_t until_us;
 	int pidfd; /* KEPT: none, -1 */
 	struct lingering *prev, *next;
@@ -34,7 +40,7 @@ struct linger {
 	int fd; /* for the loop's poll(2): readable when a process went */
 	int64_t (*clock_us)(void);
 	void (*drop)(struct lingering *lingering); /* its time is up; not active any more */
-	struct lingering *waiting, *heads, *kept;  /* each in the order of their ends */
+	struct lingering *lists[LINGERING_STATES]; /* by state, in the order of their ends */
 };
 
 int linger_init(struct linger *linger, int64_t (*clock_us)(void),

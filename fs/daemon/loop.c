@@ -28,7 +28,6 @@
 #include "daemon/loop.h"
 
 #include "daemon/keeper.h"
-#include "files/file.h"
 #include "guard/guardian.h"
 #include "hold/hold.h"
 #include "host/log.h"
@@ -297,7 +296,7 @@ static void finish_request(struct loop *loop)
 		return;
 	if (ledger_is_behind(&loop->ledger))
 		record(loop);
-	answers_emit(loop->front, file_unopened);
+	answers_emit(loop->front);
 }
 
 static void finish_turn(struct loop *loop)
@@ -307,7 +306,7 @@ static void finish_turn(struct loop *loop)
 	guardian_free_released(loop->front->guardian);
 	if (loop->front->lc)
 		lc_send(loop->front->lc);
-	answers_emit(loop->front, file_unopened);
+	answers_emit(loop->front);
 }
 
 /* By errno, after a read. */

@@ -190,6 +190,7 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->contents.budget = &front->files;
 	front->contents.stored = &front->stored;
 	front->read_only = options->read_only;
+	front->traces = options->debug;
 	front->without = (struct lc_attributes){
 		.uid = options->uid,
 		.gid = options->gid,

@@ -9,7 +9,6 @@
 #include "hold/hold.h"
 #include "host/log.h"
 #include "request/parked.h"
-#include "request/trace.h"
 #include "setup/mountpoint.h"
 
 #include <errno.h>
@@ -112,16 +111,12 @@ static void end_session(struct fuse_session *fuse)
 }
 
 /* From now on all messages between the kernel and libfuse pass through pending.c. */
-static bool follow_requests(const struct options *options, struct frontend *front,
-                            struct fuse_session *fuse)
+static bool follow_requests(struct frontend *front, struct fuse_session *fuse)
 {
-	if (pending_begin(front, fuse) < 0) {
-		log_line(LC_ERROR, "cannot keep track of the kernel's requests");
-		return false;
-	}
-	if (options->debug && trace_begin(front) < 0)
-		log_line(LC_WARNING, "requests cannot be traced");
-	return true;
+	if (pending_begin(front, fuse) == 0)
+		return true;
+	log_line(LC_ERROR, "cannot keep track of the kernel's requests");
+	return false;
 }
 
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount)
@@ -143,7 +138,7 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 		mountpoint_detach_now(options->mountpoint, NULL);
 		return false;
 	}
-	if (!follow_requests(options, front, mount->fuse)) {
+	if (!follow_requests(front, mount->fuse)) {
 		end_session(mount->fuse);
 		mountpoint_detach_now(options->mountpoint, NULL);
 		return false;
@@ -173,7 +168,7 @@ bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount
 	snprintf(device, sizeof(device), "/dev/fd/%d", front->answers.fd);
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
 	if (!mount->fuse || fuse_session_mount(mount->fuse, device) < 0 ||
-	    !follow_requests(options, front, mount->fuse)) {
+	    !follow_requests(front, mount->fuse)) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
 	}

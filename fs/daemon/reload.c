@@ -118,7 +118,7 @@ void reload_done(struct reload *reload)
 	} else {
 		front->facts.reloads++;
 	}
-	open_files_wake(front);
+	pending_wake_all(front);
 	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s%s in %" PRId64

@@ -231,10 +231,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		open_file_new(frontend_of(req), &dir_ops, NULL, fuse_req_ctx(req)->uid);
 
 	(void)ino, (void)fi;
-	if (file)
-		open_file_reply(file, req);
-	else
-		fuse_reply_err(req, errno);
+	open_file_reply(file, req, file ? 0 : -errno);
 }
 
 void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)

@@ -110,17 +110,12 @@ void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	struct open_file *file = file_of(req, fi);
+
 	(void)ino;
-	file_unopened(frontend_of(req), fi->fh);
-	fuse_reply_err(req, 0);
-}
-
-void file_unopened(struct frontend *front, uint64_t fh)
-{
-	struct open_file *file = open_file_find(front, fh);
-
 	if (file)
 		open_file_close(file);
+	fuse_reply_err(req, 0);
 }
 
 static bool is_of_door(const struct open_file *file)

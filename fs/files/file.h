@@ -18,8 +18,6 @@ void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
                struct fuse_pollhandle *ph);
 void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-/* The kernel did not take the answer to its OPEN, or OPENDIR: no RELEASE will come. */
-void file_unopened(struct frontend *front, uint64_t fh);
 void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op);
 void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock);
 void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,

@@ -280,21 +280,13 @@ static const struct file_ops locks_ops = {
 void locks_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
 {
 	struct open_file *file;
-	int r;
 
 	if ((flags & O_ACCMODE) != O_RDONLY) {
 		fuse_reply_err(req, EPERM);
 		return;
 	}
 	file = open_file_new(front, &locks_ops, node, fuse_req_ctx(req)->uid);
-	r = file ? begin_walk(locks_of(file), req) : -errno;
-	if (r == 0) {
-		open_file_reply(file, req);
-		return;
-	}
-	fuse_reply_err(req, -r);
-	if (file)
-		open_file_close(file);
+	open_file_reply(file, req, file ? begin_walk(locks_of(file), req) : -errno);
 }
 
 void locks_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)

@@ -41,21 +41,15 @@ static void reply_text(struct frontend *front, fuse_req_t req, struct node *node
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
 	struct open_file *file = open_file_new(front, &text_ops, node, uid);
+	int r = file ? 0 : -errno;
 
-	if (!file) {
-		fuse_reply_err(req, errno);
-		return;
-	}
-	text_of(file)->czxid = czxid;
-	if (text) {
+	if (file)
+		text_of(file)->czxid = czxid;
+	if (file && text) {
 		text_of(file)->content = content_get(&front->contents, node, uid, text, len);
-		if (!text_of(file)->content) {
-			fuse_reply_err(req, errno);
-			open_file_close(file);
-			return;
-		}
+		r = text_of(file)->content ? 0 : -errno;
 	}
-	open_file_reply(file, req);
+	open_file_reply(file, req, r);
 }
 
 /* An OPEN whose text has to be asked for. */
@@ -338,13 +332,13 @@ int evict_entry(struct parked *parked, lc_done_fn *done)
 {
 	const struct node *node = parked->node;
 	struct caller caller;
-	char command[ROW_WORD_MAX(LC_COMMAND_MAX)], name[128];
-	struct row row = {.text = command, .room = sizeof(command)};
+	char command[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], name[128];
 
 	family_see(fuse_req_ctx(parked->req)->pid, &caller);
-	row_word(&row, caller.command); /* nothing else shall look like what follows it */
-	snprintf(name, sizeof(name), "uid %u pid %d (%.*s) on %s", (unsigned)parked->by,
-	         (int)caller.process.pid, (int)row.len, command, parked->front->facts.host);
+	/* Nothing else shall look like what follows the command. */
+	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)parked->by,
+	         (int)caller.process.pid, row_only(command, sizeof(command), caller.command),
+	         parked->front->facts.host);
 	return lc_evict(
 		parked->front->lc, node->lock, node->znode,
 		&(struct lc_evictor){.uid = parked->by, .name = name, .token = node->entry.token},

@@ -31,6 +31,7 @@ static int begin_advisory(struct advisory *file, fuse_req_t req)
 	const struct node *node = file->door.base.node;
 	struct guarded guarded;
 
+	file->opener_life = -1;
 	family_identify(fuse_req_ctx(req)->pid, &file->opener);
 	guarded = (struct guarded){
 		.uid = fuse_req_ctx(req)->uid,
@@ -50,20 +51,8 @@ void advisory_open(struct frontend *front, fuse_req_t req, struct node *node)
 {
 	struct open_file *file =
 		open_file_new(front, &advisory_ops.file, node, fuse_req_ctx(req)->uid);
-	int r;
 
-	if (!file) {
-		fuse_reply_err(req, errno);
-		return;
-	}
-	advisory_of(file)->opener_life = -1;
-	r = begin_advisory(advisory_of(file), req);
-	if (r == 0) {
-		open_file_reply(file, req);
-		return;
-	}
-	fuse_reply_err(req, -r);
-	open_file_close(file);
+	open_file_reply(file, req, file ? begin_advisory(advisory_of(file), req) : -errno);
 }
 
 /* It was made through that file. */

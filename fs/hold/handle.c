@@ -55,12 +55,7 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	uid_t uid = hold->audit.uid ? hold->audit.uid : fuse_req_ctx(req)->uid;
 	int r = claim_join(&handle->claim, hold, &handle->door.base, caller, uid);
 
-	if (r < 0) {
-		fuse_reply_err(req, -r);
-		open_file_close(&handle->door.base);
-		return;
-	}
-	open_file_reply(&handle->door.base, req);
+	open_file_reply(&handle->door.base, req, r);
 }
 
 static void open_granted(struct hold *hold, fuse_req_t req)
@@ -131,9 +126,7 @@ static void queue_open(struct frontend *front, fuse_req_t req, const struct hold
 		hold_wait(hold, req);
 		return;
 	}
-	fuse_reply_err(req, -r);
-	if (file)
-		open_file_close(file);
+	open_file_reply(file, req, r);
 	free(request->lineage);
 }
 

@@ -55,17 +55,41 @@ static bool make_answer_room(struct answers *answers, size_t size)
 	return true;
 }
 
-static void trace(const struct frontend *front, const struct fuse_out_header *header)
+static void trace(struct frontend *front, const struct fuse_out_header *header)
 {
-	if (front->trace && header->unique != 0)
-		trace_answer(front->trace, header->unique, header->error);
+	if (header->unique != 0)
+		trace_answer(front, header->unique, header->error);
 }
 
-/* The mount was aborted: its end closes that open file. */
-static void ignore_unopened(struct frontend *front, uint64_t fh)
+/* The kernel did not take the answer to an OPEN, or OPENDIR: no RELEASE will come. */
+static void close_unopened(struct frontend *front, const void *bytes)
 {
-	(void)front;
-	(void)fh;
+	const struct fuse_open_out *out = (const void *)((const struct fuse_out_header *)bytes + 1);
+	struct open_file *file = open_file_find(front, out->fh);
+
+	if (file)
+		open_file_close(file);
+}
+
+static void emit(struct frontend *front, bool closes)
+{
+	struct answers *answers = &front->answers;
+
+	for (size_t at = 0; at < answers->len;) {
+		const struct answer *answer = (const void *)(answers->unsent + at);
+		const void *bytes = answer + 1;
+
+		at += size_with(answer->len);
+		trace(front, bytes);
+		if (write(answers->fd, bytes, answer->len) < 0 && answer->opens && closes)
+			close_unopened(front, bytes); /* which may keep another one */
+	}
+	answers->len = 0;
+	if (answers->room > ROOM_MIN) {
+		free(answers->unsent);
+		answers->unsent = NULL;
+		answers->room = 0;
+	}
 }
 
 void answers_add(struct frontend *front, bool opens, const struct iovec *iov, int count)
@@ -78,7 +102,7 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 		return;
 	if (!make_answer_room(answers, size_with(answer.len))) {
 		store_spoil(front->stored.store);
-		answers_emit(front, ignore_unopened);
+		emit(front, false); /* the end of a mount that was aborted closes files */
 		trace(front, iov[0].iov_base);
 		(void)!writev(answers->fd, iov, count);
 		return;
@@ -121,32 +145,9 @@ void answers_emit_again(struct frontend *front)
 		(void)!write(front->answers.fd, bytes, len);
 }
 
-static uint64_t opened(const void *bytes)
+void answers_emit(struct frontend *front)
 {
-	const struct fuse_open_out *out = (const void *)((const struct fuse_out_header *)bytes + 1);
-
-	return out->fh;
-}
-
-void answers_emit(struct frontend *front, void (*unopened)(struct frontend *front, uint64_t fh))
-{
-	struct answers *answers = &front->answers;
-
-	for (size_t at = 0; at < answers->len;) {
-		const struct answer *answer = (const void *)(answers->unsent + at);
-		const void *bytes = answer + 1;
-
-		at += size_with(answer->len);
-		trace(front, bytes);
-		if (write(answers->fd, bytes, answer->len) < 0 && answer->opens)
-			unopened(front, opened(bytes)); /* which may keep another one */
-	}
-	answers->len = 0;
-	if (answers->room > ROOM_MIN) {
-		free(answers->unsent);
-		answers->unsent = NULL;
-		answers->room = 0;
-	}
+	emit(front, true);
 }
 
 void answers_end(struct frontend *front)

@@ -29,9 +29,9 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 bool answers_are_unsent(const struct frontend *front);
 /* The next commit of the store is to have them, too. */
 void answers_record(struct frontend *front);
-/* All messages leave, in the order of their coming. `unopened` gets the number of each open file
- * that the kernel did not take: the mount was aborted, and no RELEASE will come. */
-void answers_emit(struct frontend *front, void (*unopened)(struct frontend *front, uint64_t fh));
+/* All messages leave, in the order of their coming. Open files that the kernel did not take end:
+ * the mount was aborted, and no RELEASE will come. */
+void answers_emit(struct frontend *front);
 /* After a crash: the messages of the store's last commit leave. The kernel refuses an answer that
  * it has already. */
 void answers_emit_again(struct frontend *front);

@@ -58,7 +58,8 @@ struct frontend {
 	struct inbox inbox;     /*   those of them that are served later */
 	struct answers answers; /*   and answers that are to leave */
 	struct pauses pauses;
-	struct trace *trace; /* trace.h; NULL: requests are not traced */
+	bool traces;           /* trace.h: requests that are */
+	struct traced *traced; /*   not answered yet */
 	int64_t (*clock_us)(void);
 };
 

@@ -121,20 +121,6 @@ static bool is_personal(const struct open_file *file)
 	return file->node && (file->node->kind == NODE_LOCKS || file->node->kind == NODE_HISTORY);
 }
 
-/* Every read and write must come to the daemon. tail(1) and wc(1) read files that differ from user
- * to user as they read a pipe. */
-void open_file_reply(const struct open_file *file, fuse_req_t req)
-{
-	const struct fuse_file_info fi = {
-		.fh = file->fh,
-		.direct_io = !file->ops->readdir,
-		.noflush = !file->ops->flush,
-		.nonseekable = is_personal(file),
-	};
-
-	fuse_reply_open(req, &fi);
-}
-
 void open_file_close(struct open_file *file)
 {
 	struct frontend *front = file->front;
@@ -146,6 +132,25 @@ void open_file_close(struct open_file *file)
 	if (file->node)
 		node_unref(front->nodes, file->node);
 	budget_free(file);
+}
+
+/* Every read and write must come to the daemon. tail(1) and wc(1) read files that differ from user
+ * to user as they read a pipe. */
+void open_file_reply(struct open_file *file, fuse_req_t req, int r)
+{
+	struct fuse_file_info fi = {0};
+
+	if (r < 0) {
+		fuse_reply_err(req, -r);
+		if (file)
+			open_file_close(file);
+		return;
+	}
+	fi.fh = file->fh;
+	fi.direct_io = !file->ops->readdir;
+	fi.noflush = !file->ops->flush;
+	fi.nonseekable = is_personal(file);
+	fuse_reply_open(req, &fi);
 }
 
 struct open_file *open_file_find(const struct frontend *front, uint64_t fh)
@@ -164,15 +169,6 @@ struct open_file *open_file_next(const struct frontend *front, uint32_t *slot)
 	while (!file && *slot < front->open_files.count)
 		file = front->open_files.slots[(*slot)++].file;
 	return file;
-}
-
-void open_files_wake(struct frontend *front)
-{
-	const struct open_file *file;
-	uint32_t slot = 0;
-
-	while ((file = open_file_next(front, &slot)))
-		pending_wake_poller(front, file->poller);
 }
 
 void open_files_finish(struct open_files *files)

@@ -73,16 +73,14 @@ struct file_ops {
 /* A file that the user opens, at the user's cost. NULL: errno; ENFILE: there are too many. */
 struct open_file *open_file_new(struct frontend *front, const struct file_ops *ops,
                                 struct node *node, uid_t uid);
-/* Answers the OPEN or OPENDIR. */
-void open_file_reply(const struct open_file *file, fuse_req_t req);
+/* Answers the OPEN or OPENDIR. `r` below 0: by that error; the file, unless it is NULL, ends. */
+void open_file_reply(struct open_file *file, fuse_req_t req, int r);
 /* The last descriptor was closed, or the file could not be opened. */
 void open_file_close(struct open_file *file);
 /* NULL: the kernel has no file of that number. */
 struct open_file *open_file_find(const struct frontend *front, uint64_t fh);
 /* The next of all open files; *slot is 0 at first. NULL: there are no more. */
 struct open_file *open_file_next(const struct frontend *front, uint32_t *slot);
-/* Pollers of all files are to ask again. */
-void open_files_wake(struct frontend *front);
 void open_files_finish(struct open_files *files);
 
 /* The table; then each file, with its user and number, which is made if a record is read; and its

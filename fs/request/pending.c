@@ -274,6 +274,15 @@ void pending_wake_poller(struct frontend *front, uint64_t poller)
 		answers_add(front, false, &iov, 1);
 }
 
+void pending_wake_all(struct frontend *front)
+{
+	const struct open_file *file;
+	uint32_t slot = 0;
+
+	while ((file = open_file_next(front, &slot)))
+		pending_wake_poller(front, file->poller);
+}
+
 /* ---- over a reload ---- */
 
 static bool is_request(const void *bytes, size_t len)

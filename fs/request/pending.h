@@ -73,6 +73,8 @@ uint64_t pending_unique(const struct frontend *front);
 uint64_t pending_poller(const struct frontend *front);
 /* This poller is to poll again. 0: there is none. */
 void pending_wake_poller(struct frontend *front, uint64_t poller);
+/* The same for the pollers of all open files. */
+void pending_wake_all(struct frontend *front);
 
 /* Records of a request that waits, and of INIT. */
 void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);

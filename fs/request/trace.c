@@ -19,12 +19,6 @@ struct traced {
 	UT_hash_handle hh;
 };
 
-struct trace {
-	struct nodes *nodes;
-	int64_t (*clock_us)(void);
-	struct traced *pending;
-};
-
 /* The operations that a mount of locks sees, and where in the body the name in the directory is. */
 static const struct operation {
 	const char *name;
@@ -133,13 +127,13 @@ static void print_request(struct traced *traced, struct nodes *nodes,
 
 /* ---- requests and answers ---- */
 
-static void trace_interrupt(struct trace *trace, const struct fuse_in_header *header)
+static void trace_interrupt(const struct frontend *front, const struct fuse_in_header *header)
 {
 	const struct fuse_interrupt_in *in = (const void *)(header + 1);
 	struct traced *traced = NULL;
 
 	if (header->len >= sizeof(*header) + sizeof(*in))
-		HASH_FIND(hh, trace->pending, &in->unique, sizeof(in->unique), traced);
+		HASH_FIND(hh, front->traced, &in->unique, sizeof(in->unique), traced);
 	if (traced)
 		log_wanted("interrupt of %s", traced->text);
 }
@@ -147,64 +141,49 @@ static void trace_interrupt(struct trace *trace, const struct fuse_in_header *he
 void trace_request(struct frontend *front, const void *request, size_t len)
 {
 	const struct fuse_in_header *header = request;
-	struct trace *trace = front->trace;
 	struct traced *traced;
 
-	if (!trace || len < sizeof(*header) || header->len != len ||
+	if (!front->traces || len < sizeof(*header) || header->len != len ||
 	    header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET)
 		return;
 	if (header->opcode == FUSE_INTERRUPT) {
-		trace_interrupt(trace, header);
+		trace_interrupt(front, header);
 		return;
 	}
 	traced = calloc(1, sizeof(*traced));
 	if (!traced)
 		return;
 	traced->unique = header->unique;
-	traced->since_us = trace->clock_us();
-	print_request(traced, trace->nodes, header);
-	HASH_ADD(hh, trace->pending, unique, sizeof(traced->unique), traced);
+	traced->since_us = front->clock_us();
+	print_request(traced, front->nodes, header);
+	HASH_ADD(hh, front->traced, unique, sizeof(traced->unique), traced);
 	if (!traced->hh.tbl)
 		free(traced);
 }
 
-void trace_answer(struct trace *trace, uint64_t unique, int error)
+void trace_answer(struct frontend *front, uint64_t unique, int error)
 {
 	struct traced *traced;
-	const char *answer = error == 0 ? "success" : strerrorname_np(-error);
+	const char *answer;
 	int64_t took_us;
 
-	HASH_FIND(hh, trace->pending, &unique, sizeof(unique), traced);
+	HASH_FIND(hh, front->traced, &unique, sizeof(unique), traced);
 	if (!traced)
 		return;
-	took_us = trace->clock_us() - traced->since_us;
+	answer = error == 0 ? "success" : strerrorname_np(-error);
+	took_us = front->clock_us() - traced->since_us;
 	log_wanted("%s: %s after %" PRId64 ".%03d ms", traced->text,
 	           answer ? answer : "an unknown error", took_us / 1000, (int)(took_us % 1000));
-	HASH_DEL(trace->pending, traced);
+	HASH_DEL(front->traced, traced);
 	free(traced);
-}
-
-int trace_begin(struct frontend *front)
-{
-	struct trace *trace = calloc(1, sizeof(*trace));
-
-	if (!trace)
-		return -ENOMEM;
-	*trace = (struct trace){.nodes = front->nodes, .clock_us = front->clock_us};
-	front->trace = trace;
-	return 0;
 }
 
 void trace_finish(struct frontend *front)
 {
 	struct traced *traced, *next;
 
-	if (!front->trace)
-		return;
-	HASH_ITER(hh, front->trace->pending, traced, next) {
-		HASH_DEL(front->trace->pending, traced);
+	HASH_ITER(hh, front->traced, traced, next) {
+		HASH_DEL(front->traced, traced);
 		free(traced);
 	}
-	free(front->trace);
-	front->trace = NULL;
 }

@@ -12,12 +12,10 @@
 
 #include "request/frontend.h"
 
-/* After the mount, before the first request: front->trace. 0, or -errno. */
-int trace_begin(struct frontend *front);
-/* A request was read from the kernel. Without trace_begin() nothing happens. */
+/* A request was read from the kernel. Without front->traces nothing happens. */
 void trace_request(struct frontend *front, const void *request, size_t len);
 /* The request of that number is answered: 0, or -errno. */
-void trace_answer(struct trace *trace, uint64_t unique, int error);
+void trace_answer(struct frontend *front, uint64_t unique, int error);
 void trace_finish(struct frontend *front);
 
 #endif

@@ -195,7 +195,7 @@ static void turn(int64_t us)
 {
 	behind_run(us);
 	holds_process(&front, true, false);
-	answers_emit(&front, file_unopened);
+	answers_emit(&front);
 	see_answers();
 }
 
@@ -204,7 +204,7 @@ static void serve(struct fuse_in_header *header)
 	const struct fuse_buf buffer = {.mem = header, .size = header->len};
 
 	pending_serve(&front, fuse, &buffer);
-	answers_emit(&front, file_unopened);
+	answers_emit(&front);
 	see_answers();
 }
 

@@ -52,14 +52,14 @@ void attributes_learn(const struct frontend *front, struct node *lock,
 	lock->known = true;
 	lock->info = *info;
 	lock->info_us = front->clock_us();
-	node_changed(lock);
+	stored_touch(&lock->stored);
 	node_cache(front->nodes, lock);
 }
 
 void attributes_unlearn(const struct frontend *front, struct node *lock)
 {
 	lock->known = false;
-	node_changed(lock);
+	stored_touch(&lock->stored);
 	node_uncache(front->nodes, lock);
 }
 

@@ -94,7 +94,7 @@ static struct node *lock_node(struct frontend *front, struct node *parent, const
 	node = node_get(front->nodes, parent, name, NODE_LOCK);
 	if (node && node->czxid != czxid) {
 		node->czxid = czxid;
-		node_changed(node);
+		stored_touch(&node->stored);
 	}
 	return node;
 }
@@ -146,9 +146,7 @@ static char *child_path(const char *lock, const char *name)
 {
 	char *path;
 
-	if (*lock)
-		return asprintf(&path, "%s/%s", lock, name) < 0 ? NULL : path;
-	return strdup(name);
+	return asprintf(&path, "%s%s%s", lock, *lock ? "/" : "", name) < 0 ? NULL : path;
 }
 
 /* The lock of that name. */
@@ -204,7 +202,7 @@ static void reply_queued(struct frontend *front, fuse_req_t req, struct node *qu
 		return;
 	}
 	node->entry = *facts;
-	node_changed(node);
+	stored_touch(&node->stored);
 	reply_entry(front, req, node);
 }
 

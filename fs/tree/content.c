@@ -30,12 +30,13 @@ static void remember_latest(struct content *content)
 	content->latest = content->hh.tbl;
 }
 
-/* With one reference. NULL: errno. */
+/* With one reference; the latest of its key. NULL: errno. */
 static struct content *new_content(struct contents *contents, const struct content_key *key,
                                    const char *data, size_t len)
 {
 	struct content *content =
 		budget_alloc(contents->budget, (uid_t)key->uid, sizeof(*content) + len + 1);
+	struct content *before = find_latest(contents, key);
 	char *copy;
 
 	if (!content)
@@ -50,6 +51,9 @@ static struct content *new_content(struct contents *contents, const struct conte
 	content->key = *key;
 	DL_APPEND(contents->all, content);
 	stored_begin(contents->stored, &content->stored, STORED_CONTENT, 0);
+	if (before)
+		forget_latest(before);
+	remember_latest(content);
 	return content;
 }
 
@@ -57,19 +61,13 @@ const struct content *content_get(struct contents *contents, const struct node *
                                   const char *data, size_t len)
 {
 	struct content_key key = {.ino = node->ino, .uid = uid};
-	struct content *before = find_latest(contents, &key), *content;
+	struct content *before = find_latest(contents, &key);
 
 	if (before && before->len == len && (len == 0 || memcmp(before->data, data, len) == 0)) {
 		before->references++;
 		return before;
 	}
-	content = new_content(contents, &key, data, len);
-	if (!content)
-		return NULL;
-	if (before)
-		forget_latest(before);
-	remember_latest(content);
-	return content;
+	return new_content(contents, &key, data, len);
 }
 
 void content_drop(const struct content *content)
@@ -97,16 +95,13 @@ void contents_expect(struct carry *carry, struct contents *contents, size_t coun
 static void read_content(struct carry *carry, struct contents *contents,
                          const struct content_key *key, const void *data, size_t len)
 {
-	struct content *content, *before = find_latest(contents, key);
+	struct content *content;
 
 	if (key->uid > UINT32_MAX || len > BUDGET_BYTES)
 		carry->refuse("the state has an invalid open file");
 	content = new_content(contents, key, data, len);
 	if (!content)
 		carry->refuse(strerror(errno));
-	if (before)
-		forget_latest(before);
-	remember_latest(content);
 	contents->read[contents->read_count++] = content;
 }
 

@@ -50,9 +50,8 @@ static char *path_of(const struct node *parent, const char *name, enum node_kind
 		return strdup("");
 	if (kind != NODE_LOCK)
 		return parent->lock;
-	if (parent->kind == NODE_LOCK)
-		return asprintf(&path, "%s/%s", parent->lock, name) < 0 ? NULL : path;
-	return strdup(name);
+	return asprintf(&path, "%s%s%s", parent->lock, *parent->lock ? "/" : "", name) < 0 ? NULL
+	                                                                                   : path;
 }
 
 static void free_strings(struct node *node)
@@ -170,11 +169,6 @@ void nodes_destroy(struct nodes *nodes)
 	free(nodes);
 }
 
-struct node *nodes_root(struct nodes *nodes)
-{
-	return nodes->root;
-}
-
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino)
 {
 	struct node *node;
@@ -212,11 +206,6 @@ void node_unname(struct nodes *nodes, struct node *node)
 		return;
 	HASH_DELETE(by_name, nodes->by_name, node);
 	node->by_name.tbl = NULL;
-	stored_touch(&node->stored);
-}
-
-void node_changed(struct node *node)
-{
 	stored_touch(&node->stored);
 }
 

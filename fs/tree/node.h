@@ -85,7 +85,6 @@ struct nodes;
 
 int nodes_create(struct book *stored, struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
-struct node *nodes_root(struct nodes *nodes);
 /* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
 /* NULL: not known. */
@@ -105,9 +104,6 @@ void node_ref(struct node *node);
 void node_unref(struct nodes *nodes, struct node *node);
 void node_looked_up(struct nodes *nodes, struct node *node);
 void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups);
-
-/* The caller has changed what it is, or knows. */
-void node_changed(struct node *node);
 
 /* A node, with what the kernel knows of it, but without references and snapshots; the number
  * that was given last; the node of something else that is kept; and when all are read, those that

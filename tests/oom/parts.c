@@ -25,7 +25,7 @@ static const char *play_nodes(void)
 
 	if (nodes_create(NULL, &nodes) < 0)
 		return NULL;
-	root = nodes_root(nodes);
+	root = node_by_ino(nodes, 1);
 	lock = node_get(nodes, root, "a", NODE_LOCK);
 	below = lock ? node_get(nodes, lock, "b", NODE_LOCK) : NULL;
 	door = below ? node_get(nodes, below, "lock@30s", NODE_DOOR) : NULL;
@@ -64,11 +64,11 @@ static const char *play_many_nodes(void)
 		return NULL;
 	for (int i = 0; i < CROWD; i++) {
 		snprintf(name, sizeof(name), "lock%d", i);
-		made[i] = node_get(nodes, nodes_root(nodes), name, NODE_LOCK);
+		made[i] = node_get(nodes, node_by_ino(nodes, 1), name, NODE_LOCK);
 	}
 	for (int i = 0; i < CROWD; i++) {
 		snprintf(name, sizeof(name), "lock%d", i);
-		if (node_child(nodes, nodes_root(nodes), name) != made[i] ||
+		if (node_child(nodes, node_by_ino(nodes, 1), name) != made[i] ||
 		    (made[i] && node_by_ino(nodes, made[i]->ino) != made[i]))
 			wrong = "a node is lost";
 		if (made[i] && i % 2)

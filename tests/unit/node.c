@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct node *nodes_root(struct nodes *nodes)
+{
+	return node_by_ino(nodes, 1);
+}
+
 static int set_up(void **state)
 {
 	return nodes_create(NULL, (struct nodes **)state);

@@ -82,62 +82,53 @@ static void say_over(struct contact *contact, const struct frontend *front,
 static void follow(struct contact *contact, const struct frontend *front,
                    const struct options *options, const struct lc_status *status)
 {
-	int64_t was_away = away_ms(contact, front);
 	bool is = status->state == LC_READY;
 
 	if (!is && status->lease_left_us == 0 && status->away_us >= 0 && !contact->told_over &&
 	    status->state != LC_UNUSABLE)
 		say_over(contact, front, status);
-	if (is == contact->is) {
-		contact->away_us = is ? -1 : status->away_us;
-		return;
-	}
-	contact->is = is;
-	if (is) {
+	if (is && !contact->is) {
 		say_contact(contact, front, options, status);
 		contact->told_over = false;
+		if (contact->since_ms == 0 || away_ms(contact, front) >= SHORT_MS)
+			contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	}
-	if (is && (contact->since_ms == 0 || was_away >= SHORT_MS))
-		contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	contact->is = is;
 	contact->away_us = is ? -1 : status->away_us;
 }
 
 /* ---- the line for systemd ---- */
 
-struct contact_line {
-	char text[sizeof(((struct contact *)NULL)->told)];
-};
-
-static int write_contact(struct contact_line *line, const struct contact *contact,
+static int write_contact(char text[CONTACT_MAX], const struct contact *contact,
                          const struct frontend *front, const struct lc_status *status)
 {
 	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	char since[VIEW_TIME_MAX];
 
 	if (guardian_fd(front->guardian) < 0 && front->guardian)
-		return snprintf(line->text, sizeof(line->text),
+		return snprintf(text, CONTACT_MAX,
 		                "NO LOCK IS GRANTED: the guardian was killed; restart the mount");
 	if (status->state == LC_UNUSABLE)
-		return snprintf(line->text, sizeof(line->text), "UNUSABLE: the log says why");
+		return snprintf(text, CONTACT_MAX, "UNUSABLE: the log says why");
 	if (status->state == LC_READY)
-		return snprintf(line->text, sizeof(line->text), "In contact with %s since %s",
-		                status->server, view_time(since, contact->since_ms));
-	return snprintf(line->text, sizeof(line->text), "NO CONTACT since %s, %s",
+		return snprintf(text, CONTACT_MAX, "In contact with %s since %s", status->server,
+		                view_time(since, contact->since_ms));
+	return snprintf(text, CONTACT_MAX, "NO CONTACT since %s, %s",
 	                view_time(since, now_ms - (front->clock_us() - status->away_us) / 1000),
 	                status->elsewhere ? "the servers are of another ensemble: see the log"
 	                : status->lease_left_us > 0 ? "locks are kept while the lease lasts"
 	                                            : "and the lease is over");
 }
 
-static void write_line(struct contact_line *line, const struct contact *contact,
+static void write_line(char text[CONTACT_MAX], const struct contact *contact,
                        const struct frontend *front, const struct lc_status *status)
 {
-	int len = front->draining ? snprintf(line->text, sizeof(line->text),
-	                                     "Shutting down, waiting for holders")
-	                          : write_contact(line, contact, front, status);
+	int len = front->draining
+	                  ? snprintf(text, CONTACT_MAX, "Shutting down, waiting for holders")
+	                  : write_contact(text, contact, front, status);
 	unsigned long losses = count_losses(front, status);
 
-	snprintf(line->text + len, sizeof(line->text) - (size_t)len,
+	snprintf(text + len, CONTACT_MAX - (size_t)len,
 	         "; %u holder%s, %u waiter%s; %lu loss%s since the start", status->holders,
 	         plural(status->holders), status->waiters, plural(status->waiters), losses,
 	         losses == 1 ? "" : "es");
@@ -146,13 +137,13 @@ static void write_line(struct contact_line *line, const struct contact *contact,
 static void tell_systemd(struct contact *contact, const struct frontend *front,
                          const struct lc_status *status)
 {
-	struct contact_line line;
+	char line[CONTACT_MAX];
 
-	write_line(&line, contact, front, status);
-	if (strcmp(line.text, contact->told) == 0)
+	write_line(line, contact, front, status);
+	if (strcmp(line, contact->told) == 0)
 		return;
-	strcpy(contact->told, line.text);
-	ready_status(line.text);
+	strcpy(contact->told, line);
+	ready_status(line);
 }
 
 void contact_tend(struct contact *contact, struct frontend *front, const struct options *options)

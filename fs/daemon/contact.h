@@ -9,6 +9,8 @@
 #include "request/frontend.h"
 #include "setup/options.h"
 
+#define CONTACT_MAX 256 /* bytes of the line */
+
 struct contact {
 	bool is;          /* as the log has said it last */
 	int64_t since_ms; /* wall clock; 0: never */
@@ -16,7 +18,7 @@ struct contact {
 	bool told_over;   /* that the lease is over */
 	unsigned long sessions, losses; /* and how many there were at the last contact */
 	int64_t looked_us;
-	char told[256];
+	char told[CONTACT_MAX]; /* to systemd */
 };
 
 /* In every turn once the mount serves. */

@@ -125,10 +125,3 @@ int engine_begin(const struct options *options, struct loop *loop, struct carry 
 		         options->root);
 	return r;
 }
-
-int engine_adopt(void *ctx, struct carry *carry)
-{
-	struct loop *loop = ctx;
-
-	return engine_begin(loop->options, loop, carry);
-}

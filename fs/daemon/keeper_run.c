@@ -165,13 +165,10 @@ static void close_socket(struct keeper *keeper)
 static void listen_to_daemon(struct keeper *keeper)
 {
 	struct keeper_word word;
-	int fd, r = keeper->socket >= 0 ? 1 : 0;
+	int fd, r = 0;
 
-	while (r > 0) {
-		r = receive_word(keeper->socket, &word, &fd);
-		if (r > 0)
-			hear_word(keeper, &word, fd);
-	}
+	while (keeper->socket >= 0 && (r = receive_word(keeper->socket, &word, &fd)) > 0)
+		hear_word(keeper, &word, fd);
 	if (r < 0)
 		close_socket(keeper);
 }

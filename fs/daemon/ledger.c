@@ -317,10 +317,9 @@ void ledger_read_mount(struct carry *carry, struct store *store, const char **re
 	carry_read_all(carry);
 }
 
-void ledger_read(struct ledger *ledger, struct carry *carry)
+void ledger_read_parts(struct ledger *ledger, struct carry *carry)
 {
-	struct frontend *front = ledger->front;
-	struct book *book = &front->stored;
+	struct book *book = &ledger->front->stored;
 
 	for (enum part part = PART_MOUNT; part < PARTS; part++) {
 		read_part(carry, book, part);
@@ -328,8 +327,13 @@ void ledger_read(struct ledger *ledger, struct carry *carry)
 		carry_read_all(carry);
 	}
 	book->as_recorded = carry->version == LEDGER_VERSION;
-	if (ledger->adopt_engine(ledger->ctx, carry) < 0)
-		carry->refuse("no engine can go on from the state of the locks");
+}
+
+void ledger_read_objects(struct ledger *ledger, struct carry *carry)
+{
+	struct frontend *front = ledger->front;
+	struct book *book = &front->stored;
+
 	book->as_recorded = false;
 	contents_expect(carry, &front->contents, book_count(book, STORED_CONTENT));
 	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)

@@ -24,9 +24,6 @@ struct ledger {
 	struct contact *contact;
 	int64_t stopped_us; /* a reload: when the old program stopped serving */
 	char from[32];      /* the version that has written these records */
-	/* The engine is to go on from its records: as lc_adopt(). */
-	int (*adopt_engine)(void *ctx, struct carry *carry);
-	void *ctx;
 	/* Used in ledger.c alone. */
 	int64_t looked_ns; /* when all parts were last written, also those that seldom change */
 };
@@ -52,9 +49,11 @@ static inline void ledger_check(struct ledger *ledger)
 /* Whether an exec passes on every descriptor that the records name. -errno. */
 int ledger_pass(struct ledger *ledger, bool pass);
 
-/* First the mount point, which is good as long as the store; then all the rest. `carry->loads` and
- * its other fields were set by the caller. */
+/* First the mount point, which is good as long as the store; then what else is of the mount as a
+ * whole; and when the engine has read its records, all objects. `carry->loads` and its other fields
+ * were set by the caller. */
 void ledger_read_mount(struct carry *carry, struct store *store, const char **ret_mountpoint);
-void ledger_read(struct ledger *ledger, struct carry *carry);
+void ledger_read_parts(struct ledger *ledger, struct carry *carry);
+void ledger_read_objects(struct ledger *ledger, struct carry *carry);
 
 #endif

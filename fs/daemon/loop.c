@@ -36,6 +36,7 @@
 #include "request/trace.h"
 #include "setup/mount_error.h"
 #include "setup/mountpoint.h"
+#include "setup/ready.h"
 #include "setup/servers.h"
 #include "store/store.h"
 
@@ -208,18 +209,6 @@ static bool in_doubt(struct loop *loop)
 {
 	loop->doubted = loop->front->lc && lc_doubted(loop->front->lc);
 	return loop->doubted;
-}
-
-static void keeper_ends(struct frontend *front)
-{
-	keeper_listen();
-	front->facts.keeper_gone = true;
-}
-
-/* Before the poll. A doubt that begins during the poll is found after it. */
-static bool still_in_doubt(struct loop *loop)
-{
-	return loop->doubted && in_doubt(loop);
 }
 
 _Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + INBOX_BYTES_MAX <=
@@ -435,7 +424,8 @@ enum {
 void loop_turn(struct loop *loop, int64_t until_us)
 {
 	struct frontend *front = loop->front;
-	bool serve = loop->fuse && !still_in_doubt(loop);
+	/* A doubt that begins during the poll is found after it. */
+	bool serve = loop->fuse && !(loop->doubted && in_doubt(loop));
 	struct pollfd fds[POLLED] = {
 		[POLL_KERNEL] = {.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
 		[POLL_SIGNALS] = {.fd = loop->signals, .events = POLLIN},
@@ -471,8 +461,10 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		(void)in_doubt(loop);
 	if (fds[POLL_SIGNALS].revents)
 		read_signals(loop);
-	if (fds[POLL_KEEPER].revents)
-		keeper_ends(front);
+	if (fds[POLL_KEEPER].revents) {
+		keeper_listen();
+		front->facts.keeper_gone = true;
+	}
 	holds_process(front, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	servers_process(&loop->servers, front->lc, front->clock_us(), &fds[POLL_SERVERS]);
 	if (front->lc) {
@@ -500,7 +492,21 @@ static bool somebody_stays(const struct loop *loop)
 	return holds > holds_lost(loop->front, &first) || status.losing > 0;
 }
 
-bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
+/* INIT has come, from the kernel or from the records. */
+static void say_serving(struct loop *loop)
+{
+	if (loop->adopts) {
+		(void)keeper_serves();
+		reload_done(&loop->reload);
+		return;
+	}
+	if (!ready_detach())
+		log_to_child();
+	if (!keeper_serves())
+		ready_tell();
+}
+
+bool loop_serve(struct loop *loop)
 {
 	struct frontend *front = loop->front;
 	bool told = false;
@@ -515,7 +521,7 @@ bool loop_serve(struct loop *loop, void (*serving)(void *ctx))
 		end_stage(loop);
 		if (front->serving && !told) {
 			told = true;
-			serving(loop);
+			say_serving(loop);
 		}
 		if (told)
 			contact_tend(&loop->contact, front, loop->options);

@@ -37,6 +37,7 @@ struct loop {
 	int64_t stage_ends_us; /* when the next stage comes */
 	int error;             /* the engine is unusable: lc_why() */
 	struct contact contact;
+	bool adopts;              /* it goes on with the mount of another program */
 	bool gone;                /* the kernel has ended the connection */
 	bool unrecorded;          /* a record could not be written: none is any more */
 	struct fuse_buf deferred; /* a request that was read and is not served yet; size 0: none */
@@ -49,9 +50,9 @@ void loop_finish(struct loop *loop);
 
 /* One turn; `until_us` bounds the wait, INT64_MAX for none. */
 void loop_turn(struct loop *loop, int64_t until_us);
-/* Runs until nothing is left to serve, or nothing can be served any more: loop->error. `serving` is
- * called once, with the loop, when INIT has come from the kernel. False: it never has. */
-bool loop_serve(struct loop *loop, void (*serving)(void *ctx));
+/* Runs until nothing is left to serve, or nothing can be served any more: loop->error. False: INIT
+ * has never come from the kernel. */
+bool loop_serve(struct loop *loop);
 /* After that: a child answers a question that may block. 0 to 255; or -1, if it did not answer in
  * time, or the daemon was told to leave at once. */
 int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us);

@@ -59,16 +59,18 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 /* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
 
-/* The state that outlives the daemon is a file in memory (journal.c): a limit of the shell that
- * mounts is not meant for it. */
-static void raise_file_size(void)
+/* As far as it may be. Returns what it is then; RLIM_INFINITY: or it is not known. */
+static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 {
-	struct rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY}, limit;
+	struct rlimit limit, raised = {.rlim_cur = wanted, .rlim_max = wanted};
 
-	if (setrlimit(RLIMIT_FSIZE, &none) == 0 || getrlimit(RLIMIT_FSIZE, &limit) < 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_FSIZE, &limit);
+	if (getrlimit(resource, &limit) < 0)
+		return RLIM_INFINITY;
+	if (limit.rlim_max > wanted || setrlimit(resource, &raised) < 0) {
+		raised.rlim_cur = raised.rlim_max = limit.rlim_max;
+		(void)setrlimit(resource, &raised);
+	}
+	return raised.rlim_cur;
 }
 
 static bool begin_store(struct store **ret_store)
@@ -79,37 +81,6 @@ static bool begin_store(struct store **ret_store)
 		log_line(LC_ERROR, "cannot start: %s%s", strerror(-r),
 		         r == -EFBIG ? ": by a limit of file sizes (ulimit -f)" : "");
 	return r == 0;
-}
-
-static void raise_limits(void)
-{
-	struct rlimit limit,
-		wanted = {.rlim_cur = DESCRIPTORS_WANTED, .rlim_max = DESCRIPTORS_WANTED};
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	if (limit.rlim_max >= DESCRIPTORS_WANTED || setrlimit(RLIMIT_NOFILE, &wanted) < 0) {
-		wanted.rlim_cur = wanted.rlim_max = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &wanted);
-	}
-	family_limit(wanted.rlim_cur);
-}
-
-static void say_adopted(void *ctx)
-{
-	struct loop *loop = ctx;
-
-	(void)keeper_serves();
-	reload_done(&loop->reload);
-}
-
-static void say_ready(void *ctx)
-{
-	(void)ctx;
-	if (!ready_detach())
-		log_to_child();
-	if (!keeper_serves())
-		ready_tell();
 }
 
 static int begin_session(struct options *options, struct loop *loop)
@@ -147,12 +118,16 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	bool clean;
 
 	if (carry) {
+		loop->adopts = true;
+		ledger_read_parts(&loop->ledger, carry);
+		if (engine_begin(options, loop, carry) < 0)
+			carry->refuse("no engine can go on from the state of the locks");
 		reload_read(&loop->reload, carry);
 		carry_end(carry);
 		if (mount_adopt(options, loop, &mount, loop->reload.crash.signal != 0))
-			exit_status = mount_serve(loop, &mount, say_adopted);
+			exit_status = mount_serve(loop, &mount);
 	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop, &mount)) {
-		exit_status = mount_serve(loop, &mount, say_ready);
+		exit_status = mount_serve(loop, &mount);
 	}
 	if (!loop->front->lc) {
 		ensemble_zookeeper_destroy(loop->ensemble);
@@ -219,8 +194,6 @@ static void set_up_loop(struct loop *loop, const struct options *options)
 	loop->ledger.contact = &loop->contact;
 	loop->contact.away_us = -1;
 	loop->ledger.mountpoint = options->mountpoint;
-	loop->ledger.adopt_engine = engine_adopt;
-	loop->ledger.ctx = loop;
 }
 
 /* The processes beside the daemon. From here on it runs in the background. False: it is said why
@@ -252,7 +225,7 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 	struct frontend *front = loop->front;
 	int status = EXIT_MOUNT;
 
-	raise_limits();
+	family_limit(raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED));
 	settings_init(&loop->settings, options->tick_time_us, options->has_tick_time);
 	if (servers_init(&loop->servers, options->servers, options->session_timeout_us) &&
 	    nodes_create(&front->stored, &front->nodes) == 0) {
@@ -312,14 +285,15 @@ int main(int argc, char **argv)
 	struct carry carry;
 	const char *mounted = NULL;
 	struct store *store = NULL;
-	enum reload_role role;
+	bool adopts;
 	char **whole_argv = argv;
 	int status;
 
 	memory_begin();
 	signals_ignore_others();
 	loop.reload.crash = keeper_take_over();
-	role = reload_role(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry, &mounted);
+	adopts = reload_adopts(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry,
+	                       &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
 	if (options.check) {
@@ -327,7 +301,9 @@ int main(int argc, char **argv)
 		options_free(&options);
 		return status;
 	}
-	raise_file_size();
+	/* The state that outlives the daemon is a file in memory (journal.c): a limit of the shell
+	 * that mounts is not meant for it. */
+	(void)raise_limit(RLIMIT_FSIZE, RLIM_INFINITY);
 	reload_init(&loop.reload, whole_argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
@@ -336,8 +312,7 @@ int main(int argc, char **argv)
 	set_up_loop(&loop, &options);
 	status = EXIT_MOUNT;
 	if (store || begin_store(&store)) {
-		status = go_to_work(&options, &loop, store, whole_argv,
-		                    role == RELOAD_STARTS ? NULL : &carry);
+		status = go_to_work(&options, &loop, store, whole_argv, adopts ? &carry : NULL);
 		store_close(store);
 		ready_fail(status);
 	}

@@ -181,7 +181,7 @@ bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount
 	return true;
 }
 
-int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ctx))
+int mount_serve(struct loop *loop, struct mount *mount)
 {
 	struct frontend *front = loop->front;
 	bool served;
@@ -190,7 +190,7 @@ int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ct
 	mount->at = &loop->ledger;
 	mount->nodes = front->nodes;
 	loop->fuse = mount->fuse;
-	served = loop_serve(loop, serving);
+	served = loop_serve(loop);
 	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
 	is_open = ask_for_open(loop, mount);
 	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))

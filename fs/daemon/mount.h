@@ -18,7 +18,7 @@ struct mount {
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount);
 /* Instead of that: the kernel's connection goes on, with all requests that wait. */
 bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed);
-/* Serves until it is unmounted. `serving` is called as by loop_serve(). Returns the exit status. */
-int mount_serve(struct loop *loop, struct mount *mount, void (*serving)(void *ctx));
+/* Serves until it is unmounted. Returns the exit status. */
+int mount_serve(struct loop *loop, struct mount *mount);
 
 #endif

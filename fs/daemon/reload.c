@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/reload.h"
 
+#include "daemon/keeper_run.h"
 #include "host/log.h"
 #include "host/signals.h"
 #include "store/store.h"
@@ -15,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ENVIRONMENT "ZKLOCKFS_STATE"
 #define OPTION "--check-state="
 /* The other program's words begin so if it can take over. */
 #define YES "zklockfs "
@@ -60,15 +60,15 @@ static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 	_exit(1);
 }
 
-enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store **ret_store,
-                             struct carry *ret_carry, const char **ret_mountpoint)
+bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,
+                   struct carry *ret_carry, const char **ret_mountpoint)
 {
-	const char *text = getenv(ENVIRONMENT), *why = NULL;
+	const char *text = getenv(KEEPER_ENVIRONMENT_STORE), *why = NULL;
 	bool checks = *argc > 1 && strncmp((*argv)[1], OPTION, strlen(OPTION)) == 0;
 	int r;
 
 	if (!text && !checks)
-		return RELOAD_STARTS;
+		return false;
 	if (checks) {
 		text = (*argv)[1] + strlen(OPTION);
 		(*argv)[1] = (*argv)[0];
@@ -83,7 +83,7 @@ enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store
 	};
 	r = checks ? store_read(atoi(text), ret_store, &why)
 	           : store_open(atoi(text), ret_store, &why);
-	unsetenv(ENVIRONMENT);
+	unsetenv(KEEPER_ENVIRONMENT_STORE);
 	if (r < 0)
 		ret_carry->refuse(why ? why : strerror(-r));
 	if (checks)
@@ -91,12 +91,12 @@ enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store
 	if (!crashed)
 		memory_expect(expected_bytes(*ret_store));
 	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
-	return checks ? RELOAD_CHECKS : RELOAD_ADOPTS;
+	return true;
 }
 
 void reload_read(struct reload *reload, struct carry *carry)
 {
-	ledger_read(reload->ledger, carry);
+	ledger_read_objects(reload->ledger, carry);
 	memory_expect_no_more();
 	if (!carry->checks)
 		return;
@@ -251,13 +251,11 @@ static const char *read_child(const struct reload *reload)
 	return said;
 }
 
-static bool says_yes(const char *said)
+/* NULL: it has said yes. */
+static const char *why_not(const char *said)
 {
-	return strncmp(said, YES, strlen(YES)) == 0;
-}
-
-static const char *or_nothing(const char *said)
-{
+	if (strncmp(said, YES, strlen(YES)) == 0)
+		return NULL;
 	return *said ? said : "it printed no answer";
 }
 
@@ -265,14 +263,15 @@ static const char *or_nothing(const char *said)
 static const char *read_verdict(struct reload *reload, int status)
 {
 	static char ended[64];
-	const char *said = read_child(reload);
+	const char *said = read_child(reload), *why;
 
 	reload->child = 0;
 	if (WIFSIGNALED(status)) {
 		snprintf(ended, sizeof(ended), "it was ended by signal %d", WTERMSIG(status));
 		return ended;
 	}
-	return WEXITSTATUS(status) == 0 && says_yes(said) ? NULL : or_nothing(said);
+	why = why_not(said);
+	return why || WEXITSTATUS(status) == 0 ? why : said;
 }
 
 void reload_reap(struct reload *reload, pid_t pid, int status)
@@ -296,15 +295,13 @@ static const char *check_again(struct reload *reload, int state)
 {
 	struct pollfd answer = {.events = POLLIN};
 	int r = start_checker(reload, state);
-	const char *said;
 
 	if (r < 0)
 		return strerror(-r);
 	answer.fd = reload->output;
 	if (poll(&answer, 1, CHECK_AGAIN_MS) != 1)
 		return "it is too slow";
-	said = read_child(reload);
-	return says_yes(said) ? NULL : or_nothing(said);
+	return why_not(read_child(reload));
 }
 
 /* Returns only if it fails: why. */
@@ -314,7 +311,7 @@ static const char *exec_program(const struct reload *reload)
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", fd);
-	if (setenv(ENVIRONMENT, number, 1) < 0)
+	if (setenv(KEEPER_ENVIRONMENT_STORE, number, 1) < 0)
 		return strerror(errno);
 	(void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	error = -ledger_pass(reload->ledger, true);
@@ -327,7 +324,7 @@ static const char *exec_program(const struct reload *reload)
 		keeper_pass(false);
 		(void)ledger_pass(reload->ledger, false);
 	}
-	unsetenv(ENVIRONMENT);
+	unsetenv(KEEPER_ENVIRONMENT_STORE);
 	return strerror(error);
 }
 

@@ -62,17 +62,12 @@ void reload_process(struct reload *reload, bool settled);
 
 /* ---- the program that comes ---- */
 
-enum reload_role {
-	RELOAD_STARTS, /* there is nothing to take over */
-	RELOAD_CHECKS, /* it only says whether it could take over */
-	RELOAD_ADOPTS, /* it takes over */
-};
-
-/* The role of this process, by its first argument and its environment. If it checks or adopts: the
- * store of the other program, a carry to read it, and the mount point that was read. */
-enum reload_role reload_role(int *argc, char ***argv, bool crashed, struct store **ret_store,
-                             struct carry *ret_carry, const char **ret_mountpoint);
-/* Reads all the rest. To check, it then says yes, and ends the process. */
+/* Whether this process takes over from another program, or only says whether it could (`checks`),
+ * by its first argument and its environment. Then: the store of that program, a carry to read it,
+ * and the mount point that was read. */
+bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,
+                   struct carry *ret_carry, const char **ret_mountpoint);
+/* Reads all objects. To check, it then says yes, and ends the process. */
 void reload_read(struct reload *reload, struct carry *carry);
 /* This program serves: all pollers are to poll again. */
 void reload_done(struct reload *reload);

@@ -40,7 +40,7 @@ struct eviction {
 	struct eviction *prev, *next; /* in evictions */
 };
 
-/* One that was not begun, or NULL. */
+/* One that is not in the list; NULL: nothing. */
 static void drop_eviction(struct eviction *eviction)
 {
 	if (!eviction)
@@ -54,9 +54,8 @@ static void free_eviction(struct eviction *eviction)
 {
 	timer_clear(&eviction->lc->timers, &eviction->due);
 	DL_DELETE(eviction->lc->evictions->evictions, eviction);
-	free(eviction->path);
 	stored_end(&eviction->stored);
-	free(eviction);
+	drop_eviction(eviction);
 }
 
 static void set_time(struct eviction *eviction, int64_t due_us)

@@ -468,13 +468,6 @@ void taker_try_later(struct lc_taker *taker)
 	entry_touch(&taker->entry);
 }
 
-void taker_free(struct lc_taker *taker)
-{
-	entry_finish(&taker->entry);
-	stored_end(&taker->entry.stored);
-	free(taker);
-}
-
 void taker_free_if_done(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
@@ -491,7 +484,8 @@ void taker_free_if_done(struct lc_taker *taker)
 	quota_return_entry(lc, &taker->charge);
 	count_state(taker, -1);
 	DL_DELETE(lock->takers.all, taker);
-	taker_free(taker);
+	entry_finish(&taker->entry);
+	free(taker);
 	lock->batch.unresolved &= lock->takers.all != NULL;
 	/* A listing that is under way was sent after the delete: answers come in order. */
 	if (lock->lists.pending == 0 || !lock->takers.all)

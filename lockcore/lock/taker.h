@@ -145,6 +145,5 @@ void taker_try_later(struct lc_taker *taker);
 void taker_not_due(struct lc_taker *taker);
 /* Frees it when nothing is left of it. */
 void taker_free_if_done(struct lc_taker *taker);
-void taker_free(struct lc_taker *taker);
 
 #endif

@@ -62,10 +62,10 @@ int64_t lc_lately(const struct lc *lc);
 uint64_t lc_random(struct lc *lc);
 void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Limits the rate of a log line: true at most once in 10 s. A refused taker may ask again at
- * once, and must not fill the log. `said_us`: when it was true last; 0: never. */
 /* A refusal, in plain words. */
 const char *lc_why_refused(const struct ensemble_answer *answer);
+/* Limits the rate of a log line: true at most once in 10 s. A refused taker may ask again at
+ * once, and must not fill the log. `said_us`: when it was true last; 0: never. */
 bool lc_may_say_again(struct lc *lc, int64_t *said_us);
 /* Sends a request at once: before creates and deletes that the batch still keeps. */
 void lc_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);

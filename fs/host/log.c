@@ -28,6 +28,8 @@
 #define TEXT_MAX 2048
 #define LINE_MAX (TEXT_MAX + 64)
 #define FINISH_MS 1000
+/* For some thousand lines that wait while the log's child gets no processor. */
+#define WAITING_BYTES (2 << 20)
 
 static int syslog_fd = -1;
 static bool to_syslog;
@@ -294,6 +296,8 @@ void log_prepare_child(void)
 		return; /* poll(2) says for most of what stderr can be whether it would wait */
 	child.fd = fds[0];
 	child.its_fd = fds[1];
+	/* As root of the host; for others it stays at some 250 lines. */
+	(void)setsockopt(child.fd, SOL_SOCKET, SO_SNDBUFFORCE, &(int){WAITING_BYTES}, sizeof(int));
 }
 
 void log_to_child(void)

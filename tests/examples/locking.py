@@ -171,11 +171,12 @@ class Screen:
     def __init__(self, case, args, environ, columns=80, rows=24):
         socket = tempfile.mkdtemp(prefix='tmux', dir=case.directory) + '/socket'
         self.tmux = ['tmux', '-S', socket, '-f', '/dev/null', '-u']
-        case.cleanups.callback(self.end)
         # It says with which status it ended, and stays for that to be read.
         script = 'trap : INT; "$@"; echo "ended with $?"; stty -a | tr ";" "\\n" | grep -o -e "-*icanon" -e "-*echo "; read -r _'
         self._do('new-session', '-d', '-x', str(columns), '-y', str(rows), 'sh', '-c', script, 'sh', *args,
                  env=environ)
+        self.session = self._do('display-message', '-p', '#{pane_pid}').strip()
+        case.cleanups.callback(self.end)
 
     def _do(self, *words, **options):
         status, out, err = command([*self.tmux, *words], **options)
@@ -216,5 +217,11 @@ class Screen:
         return self.expect(lambda lines: all(any(text in line for line in lines) for text in texts)
                            and not any(text in line for text in not_there for line in lines), texts)
 
+    def _all_ended(self):
+        states = command(['ps', '-o', 'stat=', '-s', self.session])[1].split()
+        return all(state.startswith('Z') for state in states)
+
     def end(self):
+        """None of its processes has a file of the mount open any more."""
         command([*self.tmux, 'kill-server'])
+        until(self._all_ended, 'its processes end')

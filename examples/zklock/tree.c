@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +18,8 @@ bool tree_adopt(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* 0: it is gone. From `status`: `stat` waits for a process that is in exec(2). */
+/* 0: it is gone; -1: no descriptor is left to see it. From `status`: `stat` waits for a process that
+ * is in exec(2). */
 static pid_t parent_of(pid_t pid)
 {
 	char path[40], line[256];
@@ -27,7 +29,7 @@ static pid_t parent_of(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "re");
 	if (!file)
-		return 0;
+		return errno == EMFILE || errno == ENFILE ? -1 : 0;
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "PPid: %d", &parent) == 1)
 			break;
@@ -102,8 +104,16 @@ static int signal_from(const struct family *family, struct kin *kin, int number,
 static void hold(const struct family *family, struct kin *child, int number, int depth,
                  int *refused)
 {
+	pid_t parent;
+
 	child->fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
-	if (parent_of(child->pid) == child->parent) {
+	parent = parent_of(child->pid);
+	if (parent < 0 && child->fd >= 0) { /* that was the last descriptor */
+		close(child->fd);
+		child->fd = -1;
+		parent = parent_of(child->pid);
+	}
+	if (parent == child->parent) {
 		if (child->fd < 0)
 			*refused += signal_from(family, child, number, depth);
 	} else if (child->fd >= 0) {
@@ -138,7 +148,14 @@ int tree_signal(int number)
 {
 	struct family family = read_family();
 	struct kin self = {.pid = getpid(), .fd = -1};
-	int refused = signal_from(&family, &self, number, 0);
+	struct rlimit files;
+	int refused;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	refused = signal_from(&family, &self, number, 0);
 
 	free(family.kin);
 	return refused;

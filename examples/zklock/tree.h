@@ -11,7 +11,8 @@
 
 /* From now on; processes that were orphaned before belong to others. */
 bool tree_adopt(void);
-/* Sends a signal to every descendant of this process, parents first. How many may not be
+/* Sends a signal to every descendant of this process, parents first, as far as the hard limit of
+ * descriptors goes; the soft one is raised. How many may not be
  * signalled, as they run for another user. */
 int tree_signal(int number);
 

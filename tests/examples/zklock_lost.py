@@ -35,13 +35,16 @@ def lost_by_eviction(gate, a, b):
     watch.check(0.3, 5, 'a grace of 300 ms')
     check(not alive(visitor.pid), 'a child in a session of its own')
 
-    # A script hears of it before its command does: it does not go on with the next one.
+    # A script hears of it before its command does: it does not go on with the next one. And each of its
+    # processes hears of it, also where zklock has not a descriptor for each.
     script = 'sleep 600 & command=$!; for i in $(seq 300); do sleep 600 & done; "$@" & wait $command; echo next'
-    process = start(a, 'svca', '--', 'sh', '-c', script, 'sh', *gate.visitor())
-    visitor = gate.arrived()
-    evict(b, 'svca', process)
-    check_equal(finished(process, 74, 'a script')[0], '', 'a script')
-    visitor.gone()
+    for files in 1024, 64:
+        process = start(a, '-k', '600s', 'svca', '--', 'sh', '-c', script, 'sh', *gate.visitor(),
+                        prefix=('prlimit', f'--nofile={files}'))
+        visitor = gate.arrived()
+        evict(b, 'svca', process)
+        check_equal(finished(process, 74, 'a script')[0], '', f'a script, with {files} descriptors')
+        visitor.gone()
 
     # SIGTERM, and time for good order; none of it with -k 0.
     tidy = 'trap "echo tidied; exit 3" TERM; "$@" & wait; wait'

@@ -502,7 +502,8 @@ int64_t holds_wait(const struct frontend *front)
 {
 	int64_t until = waits_until(front), wait = linger_wait(&front->holds->linger), left;
 
-	if (front->holds->admitting)
+	/* What ends a doubt wakes the loop. */
+	if (front->holds->admitting && !lc_doubted(front->lc))
 		return 0;
 	left = until == INT64_MAX ? INT64_MAX : until - front->clock_us();
 	return left < wait ? left : wait;

@@ -288,6 +288,12 @@ static void write_for_parent(int fd)
 	_exit(0);
 }
 
+/* As root of the host; for others it stays at some 250 lines. */
+static void widen_socket(void)
+{
+	(void)setsockopt(child.fd, SOL_SOCKET, SO_SNDBUFFORCE, &(int){WAITING_BYTES}, sizeof(int));
+}
+
 void log_prepare_child(void)
 {
 	int fds[2];
@@ -296,8 +302,7 @@ void log_prepare_child(void)
 		return; /* poll(2) says for most of what stderr can be whether it would wait */
 	child.fd = fds[0];
 	child.its_fd = fds[1];
-	/* As root of the host; for others it stays at some 250 lines. */
-	(void)setsockopt(child.fd, SOL_SOCKET, SO_SNDBUFFORCE, &(int){WAITING_BYTES}, sizeof(int));
+	widen_socket();
 }
 
 void log_to_child(void)
@@ -372,8 +377,10 @@ void log_carry(struct carry *carry)
 		close(child.fd);
 		child.fd = -1;
 	}
-	if (child.fd >= 0 && child.pid > 0)
+	if (child.fd >= 0 && child.pid > 0) {
 		child.writes = true;
-	else
+		widen_socket();
+	} else {
 		log_to_child();
+	}
 }

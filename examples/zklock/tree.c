@@ -18,8 +18,8 @@ bool tree_adopt(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* 0: it is gone; -1: no descriptor is left to see it. From `status`: `stat` waits for a process that
- * is in exec(2). */
+/* 0: it is gone; -1: no descriptor is left to see it. From `status`: `stat` waits for a process
+ * that is in exec(2). */
 static pid_t parent_of(pid_t pid)
 {
 	char path[40], line[256];

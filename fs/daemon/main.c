@@ -211,10 +211,12 @@ static bool start_others(const struct options *options, const struct keeper_conf
 	credentials_confine(options->credentials);
 	if (options->foreground)
 		log_prepare_child();
-	if (options->on_lost != ON_LOST_NONE &&
-	    guardian_start(options->on_lost, ret_guardian) < 0) {
-		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(errno));
-		return false;
+	if (options->on_lost != ON_LOST_NONE) {
+		int error = guardian_start(options->on_lost, ret_guardian);
+
+		if (error)
+			log_line(LC_ERROR, "cannot start the guardian: %s", strerror(-error));
+		return error == 0;
 	}
 	return true;
 }

@@ -349,9 +349,10 @@ static void examine_ensemble(struct check *check, check_port_fn *port, check_por
 static bool has_line(const char *path, const char *start)
 {
 	char *line = who_read_line(path, start);
+	bool there = line;
 
 	free(line);
-	return line;
+	return there;
 }
 
 static void check_fuse(struct check *check)

@@ -142,18 +142,11 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 	parked_free(parked);
 }
 
-static char *child_path(const char *lock, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s%s%s", lock, *lock ? "/" : "", name) < 0 ? NULL : path;
-}
-
 /* The lock of that name. */
 static void ask_for_lock(struct named *named)
 {
 	struct parked *parked = &named->parked;
-	char *path = child_path(parked->node->lock, named->name);
+	char *path = node_path_below(parked->node->lock, named->name);
 
 	park_call(parked, path ? lc_stat(parked->front->lc, path, parked_uid(parked), lock_found,
 	                                 named, &parked->call)
@@ -429,7 +422,7 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	named = park_named(front, req, parent, name);
 	if (!named)
 		return;
-	path = child_path(parent->lock, name);
+	path = node_path_below(parent->lock, name);
 	park_change(&named->parked, path ? lc_mkdir(front->lc, path, &attributes, dir_made, named,
 	                                            &named->parked.call)
 	                                 : -ENOMEM);

@@ -41,17 +41,21 @@ static bool owns_path(const struct node *node)
 	return node->kind == NODE_LOCK || node->kind == NODE_ROOT;
 }
 
-/* A node that is no lock has the string of the lock that it is in, which lives longer. */
-static char *path_of(const struct node *parent, const char *name, enum node_kind kind)
+char *node_path_below(const char *lock, const char *name)
 {
 	char *path;
 
+	return asprintf(&path, "%s%s%s", lock, *lock ? "/" : "", name) < 0 ? NULL : path;
+}
+
+/* A node that is no lock has the string of the lock that it is in, which lives longer. */
+static char *path_of(const struct node *parent, const char *name, enum node_kind kind)
+{
 	if (!parent)
 		return strdup("");
 	if (kind != NODE_LOCK)
 		return parent->lock;
-	return asprintf(&path, "%s%s%s", parent->lock, *parent->lock ? "/" : "", name) < 0 ? NULL
-	                                                                                   : path;
+	return node_path_below(parent->lock, name);
 }
 
 static void free_strings(struct node *node)

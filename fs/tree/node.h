@@ -83,6 +83,9 @@ struct node {
 
 struct nodes;
 
+/* Of the lock of that name below a lock, or below the root, "". Malloced; NULL: no memory. */
+char *node_path_below(const char *lock, const char *name);
+
 int nodes_create(struct book *stored, struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
 /* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */

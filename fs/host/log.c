@@ -5,6 +5,8 @@
  */
 #include "host/log.h"
 
+#include "host/memory.h"
+#include "host/signals.h"
 #include "lockcore.h"
 
 #include <errno.h>
@@ -15,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -272,9 +273,7 @@ static void write_for_parent(int fd)
 
 	prctl(PR_SET_NAME, "zklockfs-log");
 	/* It ends with the daemon, not with a signal to both. */
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	signals_ignore_leaving();
 	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (dup2(fd, STDIN_FILENO) < 0)
@@ -333,10 +332,9 @@ bool log_reap(pid_t pid)
 
 void log_in_guardian(void)
 {
-	void *shared = mmap(NULL, sizeof(own_windows), PROT_READ | PROT_WRITE,
-	                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *shared = memory_share(sizeof(own_windows));
 
-	if (shared != MAP_FAILED)
+	if (shared)
 		windows = shared;
 	to_syslog = child.fd < 0 || dup2(child.fd, STDERR_FILENO) < 0;
 	child.fd = STDERR_FILENO;
@@ -377,10 +375,8 @@ void log_carry(struct carry *carry)
 		close(child.fd);
 		child.fd = -1;
 	}
-	if (child.fd >= 0 && child.pid > 0) {
-		child.writes = true;
-		widen_socket();
-	} else {
+	widen_socket(); /* as an older program has not */
+	child.writes = child.fd >= 0 && child.pid > 0;
+	if (!child.writes)
 		log_to_child();
-	}
 }

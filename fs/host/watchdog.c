@@ -5,6 +5,7 @@
 
 #include "host/clock.h"
 #include "host/log.h"
+#include "host/who.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -55,14 +56,11 @@ static int64_t late_ns(void)
 static bool machine_is_busy(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN), running = 0;
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	double load = 0;
 	char text[128];
-	ssize_t n = read(fd, text, sizeof(text) - 1);
 
-	text[n > 0 ? n : 0] = '\0';
-	(void)sscanf(text, "%lf %*f %*f %ld", &load, &running);
-	close(fd);
+	if (who_read(AT_FDCWD, "/proc/loadavg", text, sizeof(text)))
+		(void)sscanf(text, "%lf %*f %*f %ld", &load, &running);
 	return load > (double)processors || running > processors;
 }
 

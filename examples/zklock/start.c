@@ -231,18 +231,19 @@ static int lift(int fd)
 	return high;
 }
 
-/* The zklock above this one names its locks to what it runs. */
+/* The zklock above this one names its locks to what it runs. One of another mount may have the
+ * name, too: then a line more is said. */
 static bool is_of_zklock_above(const struct lock *lock)
 {
 	char variable[32];
 	const char *name;
 
-	for (int place = 1; (snprintf(variable, sizeof(variable), "ZKLOCK_NAME_%d", place),
-	                     name = getenv(variable));
-	     place++)
-		if (strcmp(name, lock->name) == 0)
-			return true;
-	return false;
+	for (int place = 1;; place++) {
+		snprintf(variable, sizeof(variable), "ZKLOCK_NAME_%d", place);
+		name = getenv(variable);
+		if (!name || strcmp(name, lock->name) == 0)
+			return name;
+	}
 }
 
 /* Nobody reads the mail of cron for that, but who waits for a lock of its own waits for ever. */
@@ -251,9 +252,10 @@ static pid_t begin_telling(const struct wait *wait)
 	const struct take *take = wait->take;
 	bool told = isatty(STDERR_FILENO);
 
+	if (take->limit_ms == 0 || take->quiet)
+		return -1;
 	for (size_t i = 0; i < take->count && !told; i++)
 		told = is_of_zklock_above(&take->locks[i]);
-	told = told && take->limit_ms != 0 && !take->quiet;
 	return told ? tell_start(take, wait_tell, wait) : -1;
 }
 

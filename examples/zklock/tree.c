@@ -97,29 +97,28 @@ static bool signal_one(const struct kin *kin, int number)
 	return result == 0 || errno != EPERM;
 }
 
-static int signal_from(const struct family *family, struct kin *kin, int number, int depth);
+static void let_go(struct kin *kin)
+{
+	if (kin->fd >= 0)
+		close(kin->fd);
+	kin->fd = -1;
+}
 
-/* Signalled at once where it cannot be held, because no descriptor is left or a filter refuses the
- * call: when its parent is dead it is found elsewhere. */
-static void hold(const struct family *family, struct kin *child, int number, int depth,
-                 int *refused)
+/* Whether it still is what was read. It is not held where no descriptor is left, or where a filter
+ * refuses the call. */
+static bool hold(struct kin *child)
 {
 	pid_t parent;
 
 	child->fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
 	parent = parent_of(child->pid);
-	if (parent < 0 && child->fd >= 0) { /* that was the last descriptor */
-		close(child->fd);
-		child->fd = -1;
+	if (parent < 0) { /* that was the last descriptor */
+		let_go(child);
 		parent = parent_of(child->pid);
 	}
-	if (parent == child->parent) {
-		if (child->fd < 0)
-			*refused += signal_from(family, child, number, depth);
-	} else if (child->fd >= 0) {
-		close(child->fd);
-		child->fd = -1;
-	}
+	if (parent != child->parent)
+		let_go(child);
+	return parent == child->parent;
 }
 
 /* A parent comes before its children: a shell whose command ends by the signal would go on with the
@@ -130,16 +129,16 @@ static int signal_from(const struct family *family, struct kin *kin, int number,
 	int refused = 0;
 
 	for (child = family->kin; child < end && depth < DEPTH_MAX; child++)
-		if (child->parent == kin->pid)
-			hold(family, child, number, depth + 1, &refused);
+		/* What is not held comes at once: when its parent is dead it is found elsewhere. */
+		if (child->parent == kin->pid && hold(child) && child->fd < 0)
+			refused += signal_from(family, child, number, depth + 1);
 	if (kin->pid != getpid())
 		refused += !signal_one(kin, number);
 	for (child = family->kin; child < end && depth < DEPTH_MAX; child++) {
 		if (child->parent != kin->pid || child->fd < 0)
 			continue;
 		refused += signal_from(family, child, number, depth + 1);
-		close(child->fd);
-		child->fd = -1;
+		let_go(child);
 	}
 	return refused;
 }

@@ -12,8 +12,8 @@
 /* From now on; processes that were orphaned before belong to others. */
 bool tree_adopt(void);
 /* Sends a signal to every descendant of this process, parents first, as far as the hard limit of
- * descriptors goes; the soft one is raised. How many may not be
- * signalled, as they run for another user. */
+ * descriptors goes; the soft one is raised. How many may not be signalled, as they run for another
+ * user. */
 int tree_signal(int number);
 
 /* Whether `above` has started it, or has started who has. */

@@ -5,8 +5,9 @@ each answer shows the state after the question, and no taker waits for them."""
 
 import os
 import threading
+import time
 
-from harness import Stopwatch, check, check_equal, run
+from harness import SLOWNESS, Stopwatch, check, check_equal, run
 
 ENTRIES = 800
 THREADS = 40
@@ -54,15 +55,16 @@ def test(case):
     crowd = Crowd(ask)
     took = []
     for _ in range(20):
-        one = Stopwatch()
+        before_it = time.monotonic()
         os.close(os.open(mount.path('other', 'lock'), os.O_RDWR))
-        took.append(one.counted())
+        took.append(time.monotonic() - before_it)
     crowd.join()
     watch.check(0, 20, 'reading holder a thousand times')
     # One after the other, each reading would need two requests.
     asked = requests() - before
     check(asked < THREADS * ROUNDS / 2, f'{asked} requests')
-    check(sorted(took)[10] < 0.5, f'takes beside it: {took}')
+    # A Stopwatch would count nothing: the crowd itself presses the machine all the time.
+    check(sorted(took)[10] < 0.5 * SLOWNESS, f'takes beside it: {took}')
 
     # The kernel lets them read one directory at the same time.
     before = requests()

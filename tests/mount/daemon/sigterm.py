@@ -61,7 +61,7 @@ def test(case):
     mount.process.send_signal(signal.SIGTERM)
     waiter.refused(errno.ESHUTDOWN)
     until(lambda: mounted(mount.directory) is None, 'the mount point goes')
-    until(lambda: 'no new requests; waiting for 1 holder, 1 waiter is refused' in mount.log(), 'the log says why')
+    mount.said('no new requests; waiting for 1 holder, 1 waiter is refused')
     check_errno(errno.ESHUTDOWN, os.open, 'lock', os.O_RDWR, dir_fd=directory)
     check_errno(errno.ESHUTDOWN, os.open, 'try', os.O_RDWR, dir_fd=directory)
     os.close(directory)

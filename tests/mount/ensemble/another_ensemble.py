@@ -93,7 +93,7 @@ def lost_data(case, server, mount):
     shutil.rmtree(data)
     os.rename(data + '.backup', data)
     server.start()
-    until(lambda: 'closes each connection: it has no quorum, or less data' in mount.log(), 'it is turned away', 40)
+    mount.said('closes each connection: it has no quorum, or less data')
     until(lambda: state(mount) == 'ready', 'it goes on', 40)
     holder.release()
     mount.take('build').held().release()

@@ -65,7 +65,7 @@ def test(case):
     server.start()
     later = systemd.until_status(good + '0 holders, 0 waiters; 1 loss since the start').group(1)
     check(later > since, f'contact since {later}, and not {since}')
-    until(lambda: ': contact is back after ' in mount.log(), 'the log says that it is back')
+    mount.said(': contact is back after ')
 
     # Nobody holds, and it is said all the same; each once.
     server.stop()

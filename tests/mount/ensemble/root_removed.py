@@ -7,7 +7,7 @@ import errno
 import os
 
 import rawzk
-from harness import Stopwatch, check, check_equal, check_errno, errno_of, run, until
+from harness import Stopwatch, check, check_errno, run, until
 
 
 def remove(zk, path):
@@ -50,7 +50,7 @@ def test(case):
         holder.release()
 
     for mount in (made, missed):
-        until(lambda mount=mount: 'has removed' in mount.log(), 'the log says so')
+        mount.said('has removed')
     watch = Stopwatch()
     check_errno(errno.ENOENT, os.stat, missed.path('build'))
     check_errno(errno.ENOENT, os.mkdir, missed.path('other'))
@@ -63,7 +63,7 @@ def test(case):
 
     # The next start makes it, and all go on.
     again = case.mount(server, 'again')
-    until(lambda: '/locks is there again' in made.log(), 'it beats again')
+    made.said('/locks is there again')
     made.mkdir('other')
     taker = made.take('other').held()
     check_errno(errno.EAGAIN, os.open, again.path('other/try'), os.O_RDWR)
@@ -74,7 +74,7 @@ def test(case):
     until(lambda: os.listdir(missed.directory) == ['.zklockfs'], 'it is there again')
     missed.mkdir('build')
     missed.take('build').held().release()
-    until(lambda: '/team/locks is there again' in missed.log(), 'it beats again')
+    missed.said('/team/locks is there again')
     remove(zk, '/team')
     until(lambda: missed.log().count('has removed /team/locks') == 2, 'another line')
     check(missed.process.poll() is None, 'it has ended')

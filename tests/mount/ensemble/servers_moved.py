@@ -141,7 +141,7 @@ def after_the_session(case, server):
     case.hosts('127.0.0.3 zookeeper-of-the-test\n127.0.0.2 zookeeper-of-the-test\n')
     until(lambda: mount.status()['state'] == 'ready', 'it finds the server')
     check_equal(mount.status()['server'], f'127.0.0.3:{moved.port}', 'the server')
-    until(lambda: 'new addresses: 127.0.0.2' in mount.log(), 'the log says so')
+    mount.said('new addresses: 127.0.0.2')
     waiter.held()
     holder.release()
     waiter.release()

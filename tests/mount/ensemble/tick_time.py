@@ -62,8 +62,7 @@ def by_nobody(case):
     mount = case.mount(server, tick='')
     status(mount, 'tick_time_by', '-')
     status(mount, 'tick_time', '2000ms')
-    until(lambda: 'does not tell its tickTime; if it is more than 2000 ms, two may hold a lock' in mount.log(),
-          'the log says so')
+    mount.said('does not tell its tickTime; if it is more than 2000 ms, two may hold a lock')
     mount.unmount()
     mount = case.mount(server, tick='3s')
     status(mount, 'tick_time_by', 'option')
@@ -84,7 +83,7 @@ def grows(case):
     server.tick_ms = 3000
     server.start()
     status(mount, 'tick_time', '3000ms')
-    until(lambda: 'the tickTime of the servers has grown: held locks are in doubt' in mount.log(), 'it is in doubt')
+    mount.said('the tickTime of the servers has grown: held locks are in doubt')
     mount.ready()
     holder.do('fsync')
     # The next program knows it at once.

@@ -6,7 +6,7 @@ gets ENOLCK, and the log says so. Other users are not affected."""
 import os
 import resource
 
-from harness import ALICE, BOB, as_user, check_equal, error_name, run, until
+from harness import ALICE, BOB, as_user, check_equal, error_name, run
 
 QUARTER = 4096
 
@@ -25,7 +25,7 @@ def test(case):
     os.umask(0)
     mount.mkdir('build')
     check_equal(error_name(as_user(ALICE, open_many, mount.path('build', 'flock'))), 'ENOLCK', 'too many')
-    until(lambda: f'requests of uid {ALICE} are refused' in mount.log(), 'the log says so')
+    mount.said(f'requests of uid {ALICE} are refused')
     mount.take('build', uid=BOB).held().release()
     # The places have become free with the end of the process.
     mount.take('build', uid=ALICE).held()

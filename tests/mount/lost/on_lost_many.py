@@ -104,7 +104,7 @@ def test(case):
     # With a dead guardian no lock is granted any more.
     a = mount()
     os.kill(a.guardian, signal.SIGKILL)
-    until(lambda: 'guardian was killed' in a.log(), 'the log says so')
+    a.said('guardian was killed')
     check_errno(errno.ESHUTDOWN, raw_open, a.path('one', 'lock'), os.O_RDWR)
     a.unmount()
 

@@ -82,7 +82,7 @@ def test(case):
     watch = Stopwatch()
     libc.umount2(aborted.directory.encode(), MNT_FORCE)
     # Before the daemon has seen that the mount point is dead, it would look like an ordinary unmount.
-    until(lambda: 'was ended by force' in aborted.log(), 'the log says so')
+    aborted.said('was ended by force')
     libc.umount2(aborted.directory.encode(), MNT_DETACH)
     aborted.check_end(status=32)
     watch.check(0, 5, 'leaving after an abort')

@@ -68,7 +68,7 @@ def takers(server, a, b):
     waiter.refused(errno.ECANCELED)
     check(holder.token() > 0 and not last.answered(), 'the others were disturbed')
     until(lambda: f'evicted by uid 0 pid {os.getpid()} (' in a.log() and ') on b' in a.log(), 'the owner logs it')
-    until(lambda: 'marked for eviction by uid 0' in b.log(), 'the mount of the operator logs it')
+    b.said('marked for eviction by uid 0')
     write(entry_of(b, 'build', holder), b'evict')
     last.held()
     check_errno(errno.EIO, holder.token)
@@ -206,7 +206,7 @@ def frozen(case, server, b):
     waiter.held()
     watch.check(4.5, 20, 'from the eviction to the next holder')
     d.send(signal.SIGCONT)
-    until(lambda: 'lost' in d.log(), 'it is noticed')
+    d.said('lost')
     check_errno(errno.EIO, holder.token)
     waiter.release()
 

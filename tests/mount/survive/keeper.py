@@ -244,7 +244,7 @@ def keeper_killed(case, server):
     daemon = mount.daemon
     mount.process.kill()
     mount.process.wait()
-    until(lambda: 'the keeper was killed' in mount.log(), 'the log says so')
+    mount.said('the keeper was killed')
     mount.checked = True
     token = holder.token()
     with open(mount.path('.zklockfs', 'metrics'), encoding='utf-8') as file:

@@ -55,7 +55,7 @@ def test(case):
     # The script can be asked, but not be executed: the exec itself fails, and no lock is lost.
     write_program(program, 'chmod 0 "$0"\n' + ASKED)
     os.kill(mount.process.pid, signal.SIGUSR2)
-    until(lambda: 'no reload, this program goes on' in mount.log(), 'the log says it')
+    mount.said('no reload, this program goes on')
     goes_on('no exec')
 
     os.rename(program + '.away', program)

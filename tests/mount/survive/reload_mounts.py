@@ -60,8 +60,7 @@ def traced(case, server):
     mount.reload()
     holder.release()
     waiter.held()
-    until(lambda: f'open O_RDWR traced/lock by pid {waiter.pid}, uid 0: success after' in mount.log(),
-          'the answer is shown')
+    mount.said(f'open O_RDWR traced/lock by pid {waiter.pid}, uid 0: success after')
     waiter.release()
     mount.process.send_signal(signal.SIGTERM)
     mount.check_end()

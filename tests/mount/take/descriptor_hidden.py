@@ -80,7 +80,7 @@ def test(case):
         waiters[lock] = b.take(lock)
         until(lambda: len(server.entries(lock)) == 2, 'the waiter queues')
         evict(b, lock)
-        until(lambda: f'{lock}: the lock is lost' in a.log(), 'the loss')
+        a.said(f'{lock}: the lock is lost')
 
     def status(lock):
         return os.waitstatus_to_exitcode(os.waitpid(openers[lock], 0)[1])

@@ -27,7 +27,7 @@ def test(case):
         check_errno(errno.EINVAL, os.open, mount.path('build', name), os.O_RDWR)
         check_errno(errno.EINVAL, os.open, mount.path('build', name), os.O_RDWR | os.O_CREAT)
 
-    until(lambda: 'build/lock@1h30m: bad times after the @' in mount.log(), 'the log says what is wrong')
+    mount.said('build/lock@1h30m: bad times after the @')
 
     for door in TIMED:
         for time in ('0s', '0ms', '300ms', '30s', '5m', '1h'):

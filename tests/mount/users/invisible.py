@@ -29,7 +29,7 @@ def test(case):
     door = mount.path('build', 'reentrant')
     fd = os.open(door, os.O_RDWR)
     check(' pid=- ' in mount.read('build', 'holder'), 'holder')
-    until(lambda: 'not visible here' in mount.log(), 'the log tells of a taker that cannot be stopped')
+    mount.said('not visible here')
     check('no descriptor is left' not in mount.log(), 'of nobody who is seen')
     check_errno(errno.EAGAIN, os.open, door, os.O_RDWR | os.O_NONBLOCK)
 

@@ -172,7 +172,7 @@ def test(case):
     check_equal(by(holder, b'held'), 0, 'by the holder')
     server.zk.delete(f'/locks/build/{server.entries("build")[0]}')
     check_equal(by(holder, b'lost'), errno.EIO, 'by a taker that has lost it')
-    until(lambda: 'lost' in a.log(), 'it is noticed')
+    a.said('lost')
     check_equal(by(child, b'lost'), errno.EIO, 'by the child of a taker that has lost it')
     everywhere(b'held')
     holder.refused(errno.EIO, value, REWRITE)

@@ -7,7 +7,6 @@ daemon is dead, the name is wrong, the user may not, or the ensemble is away; an
 status of zklockfs-idioms(7) and a word on stderr. None calls it a success after a loss."""
 
 import errno
-import os
 import re
 
 from gate import Gate, check, check_equal, evict, queued, until

@@ -6,7 +6,7 @@ SIGTERM with its leader, and dies with it."""
 
 import os
 
-from gate import Gate, evict, finished, path, queued
+from gate import Gate, evict, path
 from harness import Stopwatch, check, check_equal, command, run, spawn, until
 
 

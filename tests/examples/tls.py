@@ -6,7 +6,6 @@ end of the tunnel. Root alone reaches the tunnel; who reaches it all the same ha
 what was made with credentials=."""
 
 import contextlib
-import ctypes
 import errno
 import os
 import re
@@ -18,7 +17,7 @@ import subprocess
 
 import gate
 import rawzk
-from harness import (ALICE, NOBODY, SLOWNESS, WAIT_SECONDS, Server, as_user, check, check_equal, check_user,
+from harness import (ALICE, NOBODY, WAIT_SECONDS, Server, check, check_equal, check_user,
                      command, errno_of, libc, run, spawn, until)
 
 CLONE_NEWNET = 0x40000000

@@ -8,8 +8,8 @@ import fcntl
 import os
 import sys
 
-from gate import Gate, finished, queued
-from harness import check, check_equal, command, libc, run, until
+from gate import Gate, finished
+from harness import check, check_equal, command, libc, run
 from locking import ZKLOCK, alive, entries, environment, evict, free, start
 
 MS_BIND = 0x1000

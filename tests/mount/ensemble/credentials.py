@@ -6,7 +6,6 @@ root there is no mount. The password is shown nowhere."""
 
 import errno
 import os
-import re
 
 import rawzk
 from harness import (Stopwatch, ZKLOCKFS, besides_usual, check, check_equal, check_errno, command, errno_of, mounted,

@@ -8,7 +8,7 @@ import errno
 import os
 import resource
 
-from harness import ALICE, BOB, as_user, check, check_equal, check_errno, check_user, keep_nothing, run, until
+from harness import ALICE, BOB, check, check_equal, check_errno, check_user, keep_nothing, run, until
 
 SAME = 2000
 MOST = 8 << 20    # BUDGET_USER_BYTES

@@ -25,7 +25,7 @@ bool who_is(pid_t thread, struct who *ret_who);
 /* That of a pidfd. False: -1, it is gone, or the kernel cannot be asked. */
 bool who_has(int pidfd, struct who *ret_who);
 
-/* The beginning of a small file of /proc, as a text. False: it is empty, or cannot be read. */
+/* The beginning of a small text of /proc or /sys. False: it is empty, or cannot be read. */
 bool who_read(int directory, const char *file, char *ret_text, size_t size);
 /* The same, of /proc/PID. */
 bool who_read_of(pid_t pid, const char *file, char *ret_text, size_t size);

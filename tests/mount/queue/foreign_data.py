@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 
-from harness import ALICE, check_equal, check_errno, run, until
+from harness import ALICE, Stopwatch, check_equal, check_errno, run, until
 
 FOREIGN = (b'10.0.0.1', b'\n', b'\0\xff', b'zklockfs: 2\nuid: 1\n', b'zklockfs: 1', b'x' * 200000)
 
@@ -59,7 +59,9 @@ def test(case):
     os.chmod(b.path('empty', 'lock'), 0o600)
     check_equal(server.zk.get('/locks/empty')[0],
                 b'zklockfs: 1\nuid: 1001\ngid: 2000\nmode: 770\ndoor_mode: 600\n\n', 'after chmod')
+    watch = Stopwatch()
     until(lambda: shown(a, 'empty') == (ALICE, 2000, '0o770', '0o600', ALICE), 'the other mount sees it')
+    watch.check(0, 2, 'the other mount sees it')
     server.zk.create('/locks/limited')
     write(a.path('limited', 'slots'), b'2')
     check_equal(server.zk.get('/locks/limited')[0],

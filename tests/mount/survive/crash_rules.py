@@ -15,7 +15,7 @@ import stat
 import subprocess
 import threading
 
-from harness import (ALICE, SLOWNESS, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, command,
+from harness import (ALICE, SLOWNESS, ZKLOCKFS, Stopwatch, as_user, check, check_equal, check_errno, check_user, command,
                      errno_of, is_ready, libc, mounted, patiently, raw_open, run, spawn, until)
 from kill_points import KillPoints
 
@@ -275,7 +275,7 @@ def of_a_user(case, server):
                     f'host=alice,on_lost=kill,retry=1m,tick_time=500ms,session_timeout={SESSION}',
                     f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, prompt=10)
     until(lambda: is_ready(path, ALICE), 'it serves')
-    until(lambda: as_user(ALICE, os.makedirs, path + '/alice', 0o777, True) == 0, 'the lock is there')
+    check_user(0, ALICE, patiently, os.mkdir, path + '/alice')
     user = spawn([*alice, 'bash', '-c', '''
         exec 9<>"$1/alice/lock" && read -r token <&9 && echo held && read -r _
         exec 8<>"$1/alice/reentrant" && read -r again <&8 && [ "$again" = "$token" ] && echo still''', 'user', path],

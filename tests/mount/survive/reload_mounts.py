@@ -9,8 +9,8 @@ import signal
 import stat
 import subprocess
 
-from harness import (ALICE, ZKLOCKFS, as_user, check, check_equal, command, is_ready, libc, mounted, raw_open, run, spawn,
-                     until)
+from harness import (ALICE, ZKLOCKFS, as_user, check, check_equal, check_user, command, is_ready, libc, mounted, patiently,
+                     raw_open, run, spawn, until)
 
 _MS_BIND = 0x1000
 
@@ -81,7 +81,7 @@ def of_a_user(case, server):
     daemon = spawn([*alice, ZKLOCKFS, '-f', '-o', 'host=alice,on_lost=kill', f'127.0.0.1:{server.port}/locks', path],
                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     until(lambda: is_ready(path, ALICE), 'it serves')
-    until(lambda: as_user(ALICE, os.makedirs, path + '/alice', 0o777, True) == 0, 'the lock is there')
+    check_user(0, ALICE, patiently, os.mkdir, path + '/alice')
     user = spawn([*alice, 'bash', '-c', '''
         exec 9<>"$1/alice/lock" && read -r token <&9 && echo 'held' && read -r _
         exec 8<>"$1/alice/reentrant" && read -r again <&8 && [ "$again" = "$token" ] && echo 'still' && read -r _

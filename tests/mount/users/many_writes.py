@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 
-from harness import ALICE, WAIT_SECONDS, as_user, check, check_equal, run, spawn, until
+from harness import ALICE, WAIT_SECONDS, check, check_equal, check_user, patiently, run, spawn, until
 from openers import end, process
 
 THREADS = 200
@@ -107,7 +107,7 @@ def test(case):
     server.thaw()
     mount.ready()
     for path in own:
-        until(lambda path=path: as_user(ALICE, os.chmod, path, 0o711) == 0, 'a change by its owner')
+        check_user(0, ALICE, patiently, os.chmod, path, 0o711)
 
 
 run(test)

@@ -104,6 +104,8 @@ class Frontend:
         for name in self.parts:
             listed = run([*CC, '-Wl,-t,-t', '-o', self.directory + '/traced', self.tests[name], *self.libraries()])
             self.parts[name] = {members[member] for member in re.findall(r'libparts\.a\)?\(?([\w-]+\.o)', listed.stdout)}
+            if not self.parts[name]:
+                raise RuntimeError(f'of {name} no parts are known:\n{listed.stdout}')
 
     def libraries(self):
         return [self.directory + '/libparts.a', self.directory + '/libengine.a', *LIBRARIES]

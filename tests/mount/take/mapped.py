@@ -9,9 +9,8 @@ import mmap
 import os
 import signal
 
-from harness import NOBODY, check, check_equal, run, until
+from harness import NOBODY, check, check_equal, libc, run, until
 
-libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 

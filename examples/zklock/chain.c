@@ -289,8 +289,10 @@ static void tell_suspects(struct chain *chain)
 
 			if (!waiter->held && !is_told(chain, waiter) &&
 			    is_of_one_mount(chain, queue, last->holder, waiter) &&
-			    leads_back(chain, queue, 0))
+			    leads_back(chain, queue, 0)) {
 				tell_suspect(last, waiter, queue->row->lock);
+				break; /* that command tells of the others, too */
+			}
 		}
 }
 
@@ -332,6 +334,7 @@ static void follow_last(struct chain *chain)
 			last->waiter = &queue->entries[k];
 			found = true;
 			follow_waiter(chain, queue);
+			break; /* others that wait for it lead to the same */
 		}
 	}
 	if (!found && !health_sees_pids(chain->health, last->holder->session))

@@ -252,6 +252,17 @@ def chains(a, b):
     for lock in ('svca', 'svcb', 'svca/deep'):
         free(a, lock)
 
+    # Many below the holder that wait for one lock are told of once.
+    lock = a.path('svca', 'lock')
+    crowd = spawn(['bash', '-c', f'exec 9<>"{lock}" || exit; for i in 1 2 3; do ( : 8<>"{lock}" ) & done; wait'],
+                  start_new_session=True)
+    queued(a, 'svca', 4)
+    out = said(a, 'svca')
+    check(out.count('deadlock:') == 1 and out.endswith('3 wait for it already\n'), out)
+    os.killpg(crowd.pid, signal.SIGKILL)
+    crowd.wait()
+    free(a, 'svca')
+
     # The same number on another mount is another process: of another container, for example.
     holder = Script(a.path('svca', 'lock'), b.path('svcb', 'lock'))
     last = a.take('svcb').held()
@@ -312,6 +323,8 @@ def away(server, a):
     holder = a.take('svca').held()
     server.stop()
     until(lambda: a.status()['state'] == 'suspended', 'the outage is known')
+    # As long as the name was looked up a moment ago, the holder of this mount is in the way: 75.
+    until(lambda: zklock(a, '-n', 'svca', '--', 'true')[0] == 69, 'the name is not known any more')
     told = r'the ensemble does not answer \(since \d\d:\d\d:\d\d, for \d+m?s\)'
     for words in (['ls'], ['ls', 'svca'], ['why', 'svca'], ['why', 'no-such-lock'], ['status'], ['evict', 'svca', 'holder'],
                   ['-n', 'svca', '--', 'true'], ['-w', '100ms', 'svca', '--', 'true']):

@@ -7,7 +7,7 @@
  *   CARRY_PID(carry, thing->pid)    writes it; or reads it, and checks that it can be a pid
  *
  * Nothing that is read is believed without a check, and no list is longer than the rest of the
- * record. If something does not fit, the record is refused: see carry_refuse().
+ * record. If something does not fit, all records are refused: see carry_refuse().
  */
 #ifndef LOCKCORE_CARRY_H
 #define LOCKCORE_CARRY_H
@@ -29,7 +29,7 @@ struct carry {
 	void (*refuse)(const char *why) __attribute__((noreturn));
 	const char *bad;    /* reading, without `refuse`: why the first bad record is not good */
 	unsigned kind;      /* of the record */
-	const char *failed; /* why it cannot be written; or NULL */
+	const char *failed; /* see carry_fail(); or NULL */
 	unsigned char *data;
 	size_t len, at; /* the length of the record; reading: how far it was read */
 	size_t room;    /* writing: the size of `data` */

@@ -83,13 +83,23 @@ static bool begin_store(struct store **ret_store)
 	return r == 0;
 }
 
+/* What keeps a mount from its work that has a session; NULL: no server has given one. */
+static const char *find_obstacle(const struct loop *loop)
+{
+	struct lc_status status;
+
+	lc_status(loop->front->lc, &status);
+	return status.session != 0 && *status.met ? status.met : NULL;
+}
+
 static int begin_session(struct options *options, struct loop *loop)
 {
 	int64_t now = clock_now_us(), until = now + options_start_timeout_us(options);
 	int r = start_find(loop, now + options->retry_us, until);
+	const char *obstacle = NULL;
 
 	if (r < 0) {
-		mount_error_log(options, &loop->servers, r);
+		mount_error_log(options, &loop->servers, r, NULL);
 		return r;
 	}
 	settings_ask(&loop->settings, loop->servers.addresses);
@@ -97,14 +107,16 @@ static int begin_session(struct options *options, struct loop *loop)
 	if (r < 0)
 		return r;
 	r = start_connect(loop, until);
-	if (r == -ETIMEDOUT) {
+	if (r == -ETIMEDOUT)
+		obstacle = find_obstacle(loop);
+	if (r == -ETIMEDOUT && !obstacle) {
 		start_try(loop);
 		r = start_connect(loop, until);
 	}
 	if (r == 0)
 		r = start_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
 	if (r < 0)
-		mount_error_log(options, &loop->servers, r);
+		mount_error_log(options, &loop->servers, r, obstacle);
 	return r;
 }
 

@@ -26,9 +26,16 @@ static void log_unreachable(const struct options *options, const struct servers 
 		         *problems ? "; " : "", problems);
 }
 
-void mount_error_log(const struct options *options, const struct servers *servers, int error)
+void mount_error_log(const struct options *options, const struct servers *servers, int error,
+                     const char *obstacle)
 {
 	const char *root = options->root;
+
+	if (obstacle) {
+		log_line(LC_ERROR, "not mounted within %" PRId64 " ms: %s",
+		         options_start_timeout_us(options) / 1000, obstacle);
+		return;
+	}
 
 	switch (-error) {
 	case EADDRNOTAVAIL:

@@ -8,7 +8,9 @@
 #include "setup/options.h"
 #include "setup/servers.h"
 
-/* `error`: of start_find(), start_connect(), or lc_status' why. */
-void mount_error_log(const struct options *options, const struct servers *servers, int error);
+/* `error`: of start_find(), start_connect(), or lc_status' why. `obstacle`: what a server has said
+ * that has given a session; NULL. */
+void mount_error_log(const struct options *options, const struct servers *servers, int error,
+                     const char *obstacle);
 
 #endif

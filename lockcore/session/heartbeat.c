@@ -147,8 +147,8 @@ int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms)
 static void say_refused(struct lc *lc, const struct ensemble_answer *answer)
 {
 	if (lc_may_say_again(lc, &lc->session->node.refused_said_us))
-		lc_report(lc, LC_WARNING, "the ensemble refuses heartbeats below %s: %s",
-		          lc->home->dir, lc_why_refused(answer));
+		home_met(lc, LC_WARNING, "the ensemble refuses heartbeats below %s: %s",
+		         lc->home->dir, lc_why_refused(answer));
 }
 
 /* How long is the data that is there? */

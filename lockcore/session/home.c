@@ -144,7 +144,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_BADVERSION:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_ERROR, "cannot make %s: %s", home->dir, lc_why_refused(answer));
+		home_met(lc, LC_ERROR, "cannot make %s: %s", home->dir, lc_why_refused(answer));
 		home->found(lc, HOME_LATER, 0);
 		return;
 	case ENSEMBLE_UNKNOWN:
@@ -205,7 +205,7 @@ static void dir_read(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_NOCHILDREN:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED:
-		lc_report(lc, LC_WARNING, "the ensemble refuses to show %s", home->dir);
+		home_met(lc, LC_WARNING, "the ensemble refuses to show %s", home->dir);
 		home->found(lc, HOME_LATER, 0);
 		return;
 	case ENSEMBLE_UNKNOWN:

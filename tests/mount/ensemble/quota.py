@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """A ZooKeeper quota is used up: takers get ENOLCK, and the log says why. Takers that have
 entries keep them, and other locks are not affected. Whatever users fill, locks that are held stay
-held: heartbeats and fsync write data of the length that is there, which is always allowed."""
+held: heartbeats and fsync write data of the length that is there, which is always allowed. A mount
+that cannot make its own nodes does not start, and says why."""
 
 import errno
 import os
 
-from harness import check, check_equal, check_errno, errno_of, run, until
+from harness import ZKLOCKFS, besides_usual, check, check_equal, check_errno, command, errno_of, run, until
 
 
 def limit(server, lock, count=-1, used=b'count=1,bytes=0', size=-1):
@@ -64,6 +65,20 @@ def filled_by_a_user(case, server):
     b.unmount()
 
 
+def no_more_nodes(case, server):
+    """Of a tree that has as many nodes as it may have; nobody could take a lock there."""
+    for root, made, why in (('/bare', [], 'cannot make /bare/.zklockfs: a quota is full'),
+                            ('/count', ['/.zklockfs'], 'the ensemble refuses heartbeats below /count/.zklockfs: a quota is full')):
+        for below in ('', *made):
+            server.zk.create(root + below, b'0123456789abcdef')
+        limit(server, root[1:], 1 + len(made), used=b'count=%d,bytes=0' % (1 + len(made)))
+        status, _, err = besides_usual(command([ZKLOCKFS, '-o', 'connect_timeout=3s', f'127.0.0.1:{server.port}{root}',
+                                                case.mount_point()]))
+        lines = err.splitlines()
+        check_equal((status, len(lines)), (32, 2), err)
+        check(lines[0].endswith(': ' + why) and lines[1].endswith(': not mounted within 3000 ms: ' + why), err)
+
+
 def test(case):
     server = case.server(properties=['enforceQuota=true'])
     mount = case.mount(server)
@@ -87,6 +102,7 @@ def test(case):
     until(lambda: not server.entries('full'), 'the lock is free')
     mount.take('full').held()
     filled_by_a_user(case, server)
+    no_more_nodes(case, server)
 
 
 run(test)

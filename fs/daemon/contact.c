@@ -8,6 +8,7 @@
 #include "host/log.h"
 #include "setup/ready.h"
 #include "setup/servers.h"
+#include "store/store.h"
 #include "tree/view.h"
 
 #include <inttypes.h>
@@ -93,6 +94,7 @@ static void follow(struct contact *contact, const struct frontend *front,
 		if (contact->since_ms == 0 || away_ms(contact, front) >= SHORT_MS)
 			contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	}
+	store_set_elsewhere(front->stored.store, status->elsewhere);
 	contact->is = is;
 	contact->away_us = is ? -1 : status->away_us;
 }

@@ -25,6 +25,7 @@
 #include "host/log.h"
 #include "host/memory.h"
 #include "host/signals.h"
+#include "setup/options.h"
 #include "setup/ready.h"
 
 #include <errno.h>
@@ -217,7 +218,19 @@ static const char *why_nobody_can(const struct keeper *keeper, int64_t now_us)
 		return "the keeper lacks what a new daemon needs";
 	if (store_spoilt(store))
 		return "the daemon's record is incomplete";
-	return now_us < store_deadline(store) ? NULL : "the lease is over";
+	if (now_us < store_deadline(store))
+		return NULL;
+	return store_elsewhere(store) ? "it waits at another ensemble, and only an "
+	                                "administrator's restart accepts that"
+	                              : "the lease is over";
+}
+
+/* As the daemon ended, but systemd starts no other one where that would take another ensemble for
+ * its own: see the unit. */
+static _Noreturn void lose_mount(struct keeper *keeper)
+{
+	return_gifts(keeper);
+	end_as(store_elsewhere(keeper->config->store) ? W_EXITCODE(EXIT_USAGE, 0) : keeper->crash);
 }
 
 /* Why the program that a signal has ended is not started again; NULL: it is. */
@@ -332,8 +345,7 @@ static void go_on(struct keeper *keeper, int status)
 		return;
 	log_line(LC_ERROR, "the daemon was ended by signal %d, and the mount is lost: %s",
 	         WTERMSIG(keeper->crash), why);
-	return_gifts(keeper);
-	end_as(keeper->crash);
+	lose_mount(keeper);
 }
 
 static void daemon_ended(struct keeper *keeper, int status)

@@ -55,6 +55,7 @@ struct journal_head {
 	_Atomic int64_t deadline_us;
 	_Atomic uint64_t serving;
 	_Atomic uint64_t spoilt;
+	_Atomic uint64_t elsewhere;
 };
 
 struct journal {

@@ -584,3 +584,13 @@ bool store_spoilt(const struct store *store)
 {
 	return atomic_load_explicit(&store->journal.head->spoilt, memory_order_acquire);
 }
+
+void store_set_elsewhere(struct store *store, bool elsewhere)
+{
+	atomic_store_explicit(&store->journal.head->elsewhere, elsewhere, memory_order_release);
+}
+
+bool store_elsewhere(const struct store *store)
+{
+	return atomic_load_explicit(&store->journal.head->elsewhere, memory_order_acquire);
+}

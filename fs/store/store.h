@@ -93,6 +93,9 @@ int64_t store_deadline(const struct store *store);
 /* The request that is being served; 0: none. */
 void store_set_serving(struct store *store, uint64_t unique);
 uint64_t store_serving(const struct store *store);
+/* The servers that answer are of another ensemble, which only an administrator may accept. */
+void store_set_elsewhere(struct store *store, bool elsewhere);
+bool store_elsewhere(const struct store *store);
 /* No process is to go on with it. */
 void store_spoil(struct store *store);
 bool store_spoilt(const struct store *store);

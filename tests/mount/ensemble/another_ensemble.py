@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: MIT
 """An address that a mount knows leads to another ensemble, or to its own without its data or with
 an older backup. The mount grants and makes nothing there, says what it met, remembers its
-ensemble over a reload and a crash, and goes on where that is. A restart accepts the other one."""
+ensemble over a reload and a crash, and goes on where that is. A restart accepts the other one: so a
+daemon that crashes there ends with 1, for which systemd starts no other."""
 
 import errno
 import os
 import shutil
+import signal
 
-from harness import CRASHES, check, check_equal, errno_of, run, until
+from harness import CRASHES, check, check_equal, command, errno_of, run, until
 
 STRAYS = 'connection lost|session ended|lock is lost|another ensemble|closes each|does not answer'
 
@@ -77,6 +79,28 @@ def moved_addresses(case, right, mount_b):
     again = case.mount(wrong, 'a', session='4s')
     again.take('build').held().release()
     again.unmount()
+    if not CRASHES:
+        crash_there(case, right, wrong)
+
+
+def crash_there(case, home, other):
+    """And one whose servers are just away: the next one may find them."""
+    for there, status, why in ((other, 1, "it waits at another ensemble, and only an administrator's restart accepts that"),
+                               (None, -signal.SIGKILL, 'the lease is over')):
+        relay = case.relay(home, '127.0.0.1')
+        mount = case.mount(home, 'a', session='4s', servers=f'127.0.0.1:{relay.port}')
+        mount.allow(STRAYS)
+        relay.end()
+        if there:
+            relay = case.relay(there, '127.0.0.1', relay.port)
+            strays(mount, 'is another ensemble')
+        else:
+            until(lambda: state(mount) == 'lost', 'the lease ends')
+        mount.send(signal.SIGKILL)
+        check_equal(mount.process.wait(), status, 'how the keeper ends')
+        mount.said(f'the daemon was ended by signal 9, and the mount is lost: {why}')
+        mount.checked = True
+        check_equal(command(['umount', '-l', mount.directory])[0], 0, 'the dead mount')
 
 
 def lost_data(case, server, mount):

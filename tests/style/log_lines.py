@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The log lines of zklockfs-running(7) are those of the source: each line that is an error, a
-warning or a notice begins as a line of the page does, and no line of the page is made up."""
+warning or a notice begins as a line of the page does, which says its priority, and no line of the
+page is made up."""
 
 import glob
 import re
 import sys
 
 PAGE = 'fs/pages/zklockfs-running.7.scd'
+# As journalctl(1) calls them.
+PRIORITIES = {'LC_ERROR': 'err', 'LC_WARNING': 'warning', 'LC_NOTICE': 'notice', 'LC_INFO': 'info'}
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
 
 
@@ -47,7 +50,8 @@ def words(text):
 def main(root):
     with open(f'{root}/{PAGE}', encoding='utf-8') as page:
         section = re.search(r'^# LOG LINES\n(.*?)^# ', page.read(), re.MULTILINE | re.DOTALL).group(1)
-    rows = {row: words(row) for row in re.findall(r'^\|  (.*)\n', section.replace('\\', ''), re.MULTILINE)}
+    told = dict(re.findall(r'^\|  (.*)\n:  (?:_([a-z, ]*)\._)?', section.replace('\\', ''), re.MULTILINE))
+    rows, levels = {row: words(row) for row in told}, {row: set() for row in told}
     unknown, count, bad = set(rows), 0, []
     for path in sorted(glob.glob(root + '/fs/**/*.c', recursive=True) + glob.glob(root + '/lockcore/**/*.c', recursive=True)):
         with open(path, encoding='utf-8') as source:
@@ -59,10 +63,16 @@ def main(root):
                 said = words(line)
                 there = [row for row in rows if rows[row] == said[:len(rows[row])]]
                 unknown.difference_update(there)
+                for row in there:
+                    levels[row].update(arguments[0])
                 count += 1
                 if said and not there:
                     bad.append(f'{path}: {PAGE} does not say what this log line means: {line}')
     bad += [f'{PAGE}: no such log line: {row}' for row in unknown]
+    for row in rows:
+        wanted = ', '.join(name for level, name in PRIORITIES.items() if level in levels[row])
+        if told[row] != wanted:
+            bad.append(f'{PAGE}: {row}: its priority is {wanted!r}, not {told[row]!r}')
     if count < 40:
         bad.append(f'only {count} log lines were found')
     sys.exit('\n'.join(bad) or 0)

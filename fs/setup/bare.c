@@ -84,7 +84,7 @@ enum bare_state bare_look(const char *mountpoint)
 static void close_up(int fd)
 {
 	if (fchmod(fd, 0) < 0 || set_immutable(fd, true) < 0)
-		log_line(LC_NOTICE,
+		log_line(LC_WARNING,
 		         "the empty mount point cannot be made immutable (%s): root can make files "
 		         "there while nothing is mounted",
 		         strerror(errno));
@@ -110,8 +110,9 @@ void bare_protect(const char *mountpoint)
 		                     "programs find what is in it");
 		break;
 	case BARE_FOREIGN:
-		log_line(LC_NOTICE, "the mount point is another user's, who can make files there "
-		                    "while nothing is mounted");
+		log_line(LC_WARNING,
+		         "the mount point is another user's, who can make files there while "
+		         "nothing is mounted");
 		break;
 	case BARE_PROTECTED:
 	case BARE_OTHER:

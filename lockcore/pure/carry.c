@@ -178,9 +178,10 @@ static int64_t get_number(struct carry *carry)
 		number |= (uint64_t)(at[i] & 0x7f) << 7 * i;
 		ends = at[i] < 0x80;
 	}
-	if (!ends) {
-		carry_refuse(carry, left > most ? "the state has an invalid number"
-		                                : "the state is too short");
+	/* It has one form only, the shortest, of 64 bits. */
+	if (!ends || at[i - 1] == 0 || (i == NUMBER_BYTES && at[i - 1] > 1)) {
+		carry_refuse(carry, ends || left > most ? "the state has an invalid number"
+		                                        : "the state is too short");
 		return 0;
 	}
 	carry->at += i;

@@ -104,6 +104,18 @@ static void cut_off(void **state)
 	}
 }
 
+/* So what is read is written again as it was. */
+static void one_form(void **state)
+{
+	static const unsigned char longer[] = {0xb0, 0x00};
+	static const unsigned char beyond[] = {0xff, 0xff, 0xff, 0xff, 0xff,
+	                                       0xff, 0xff, 0xff, 0xff, 0x03};
+
+	(void)state;
+	assert_string_equal(why_not(longer, sizeof(longer)), "the state has an invalid number");
+	assert_string_equal(why_not(beyond, sizeof(beyond)), "the state has an invalid number");
+}
+
 static void out_of_range(void **state)
 {
 	static const unsigned char three[8] = {6}; /* the lowest bit is the sign */
@@ -124,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(cut_off),
+		cmocka_unit_test(one_form),
 		cmocka_unit_test(out_of_range),
 	};
 

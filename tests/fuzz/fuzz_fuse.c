@@ -155,9 +155,11 @@ static void see_answer(const unsigned char *bytes, size_t len)
 	size_t i = 0;
 
 	MUST(len >= sizeof(*out) && out->len == len);
+	if (out->unique == 0) { /* a notice: its kind */
+		MUST(out->error > 0 && out->error < FUSE_NOTIFY_CODE_MAX);
+		return;
+	}
 	MUST(out->error <= 0 && out->error > -512);
-	if (out->unique == 0)
-		return; /* a notice */
 	kernel.answers++;
 	while (i < kernel.asked_count && kernel.asked[i].unique != out->unique)
 		i++;

@@ -13,7 +13,7 @@ import hashlib
 import socket
 import struct
 
-NONODE, NOAUTH, NODEEXISTS, NOTEMPTY = -101, -102, -110, -111
+NONODE, NOAUTH, NODEEXISTS, NOTEMPTY, THROTTLED = -101, -102, -110, -111, -127
 SESSION_MS = 600 * 1000
 
 _CREATE, _DELETE, _EXISTS, _GET, _SET, _GET_ACL, _SET_ACL = 1, 2, 3, 4, 5, 6, 7
@@ -112,11 +112,13 @@ class Client:
         return self._exactly(struct.unpack('>i', self._exactly(4))[0])
 
     def _ask(self, kind, body):
-        self.xid += 1
-        self._send(struct.pack('>ii', self.xid, kind) + body)
-        answer = _Reader(self._receive())
-        xid, _, code = answer.take('>iqi')
-        assert xid == self.xid, (xid, self.xid)
+        code = THROTTLED
+        while code == THROTTLED:    # a server that is busy has not done it
+            self.xid += 1
+            self._send(struct.pack('>ii', self.xid, kind) + body)
+            answer = _Reader(self._receive())
+            xid, _, code = answer.take('>iqi')
+            assert xid == self.xid, (xid, self.xid)
         if code:
             raise ZkError(code)
         return answer

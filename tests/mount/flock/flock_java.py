@@ -64,6 +64,7 @@ def test(case):
     check_equal(command(['flock', '-sn', a.path('build', 'flock'), 'true'])[0], 0, 'flock(1) -s')
     check_equal(p.do('release'), 'free', 'release()')
     check_equal(q.do('release'), 'free', 'release()')
+    queued(0)
     check(p.do('part').startswith('error: Invalid argument'), 'a part of the file')
     check_equal(p.do('try'), 'valid', 'tryLock()')
     for java in (p, q):

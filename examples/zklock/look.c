@@ -40,7 +40,7 @@ static _Noreturn void cannot_read(const struct mount *mount, const char *file)
 int look_all(const struct mount *mount)
 {
 	static const char *const heads[] = {"LOCK",    "HELD",   "HOST",    "PID",
-	                                    "COMMAND", "TOKEN",  "WAITERS", "WAIT",
+	                                    "COMMAND", "TOKEN",  "WAITERS", "WAITED",
 	                                    "HOLDERS", "REASON", NULL};
 	struct columns columns;
 	struct table table;

@@ -39,7 +39,7 @@ enum queue_column { NUMBER, STATE, MODE, SINCE, AT, PID, NAME, WHY, QUEUE_COLUMN
 
 static const struct column list_columns[LIST_COLUMNS] = {
 	[LOCK] = {"LOCK", 20, false},    [HELD] = {"HELD", 6, true},
-	[HOLDERS] = {"N", 5, true},      [WAIT] = {"WAIT", 6, true},
+	[HOLDERS] = {"N", 5, true},      [WAIT] = {"WAITED", 6, true},
 	[WAITERS] = {"Q", 3, true},      [HOST] = {"HOST", 10, false},
 	[PROCESS] = {"PID", 7, true},    [COMMAND] = {"COMMAND", 10, false},
 	[REASON] = {"REASON", 0, false},
@@ -295,7 +295,7 @@ static void draw_help(void)
 		"q       quit",
 		"",
 		"HELD    how long the first holder has held the lock",
-		"WAIT    how long the first waiter has waited",
+		"WAITED  how long the first waiter has waited",
 		"Q       how many wait",
 		"N       how many hold it; with slots, of how many",
 	};

@@ -91,7 +91,7 @@ def everything(a, b):
     queued(b, 'two words', 2)
     until(lambda: 'schema' in a.read('.zklockfs', 'locks'), 'the reason')
     heads, first, second = check_run(a, ['ls'], 0, 'ls').splitlines()
-    check_equal(heads.split(), ['LOCK', 'HELD', 'HOST', 'PID', 'COMMAND', 'TOKEN', 'WAITERS', 'WAIT', 'HOLDERS', 'REASON'],
+    check_equal(heads.split(), ['LOCK', 'HELD', 'HOST', 'PID', 'COMMAND', 'TOKEN', 'WAITERS', 'WAITED', 'HOLDERS', 'REASON'],
                 'ls')
     check_equal(first.split()[0] + second.split(None, 1)[0], 'svcbtwo', 'by name')
     check_equal(second[heads.index('HOST'):].split()[:2], ['b', str(holder.pid)], second)

@@ -51,7 +51,7 @@ def listing(case, a, b):
     lines = screen.shows('schema 17', 'two?words', '2 locks, 1 waited for, by longest wait. ready, lease ', FOOT)
     check_equal(len(lines), 24, 'lines')
     check(all(len(line) <= 80 for line in lines), 'wider than the screen')
-    check_equal(lines[1].split(), ['LOCK', 'HELD', 'WAIT', 'Q', 'HOST', 'COMMAND', 'REASON'], 'heads')
+    check_equal(lines[1].split(), ['LOCK', 'HELD', 'WAITED', 'Q', 'HOST', 'COMMAND', 'REASON'], 'heads')
     check_equal((names(lines), words(lines, 0)[3:5]), (['new', 'old'], ['2', 'b']), 'by wait')
     check(re.fullmatch(r'\d+m?s', words(lines, 0)[1]) and re.fullmatch(r'\d+m?s', words(lines, 0)[2]), lines[2])
     check_equal(words(lines, 1)[2:5], ['-', '0', 'a'], 'nobody waits')

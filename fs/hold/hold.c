@@ -311,8 +311,7 @@ struct hold *hold_adopt(struct frontend *front, const struct hold_request *reque
 	LINGERING_FOREACH_SAFE(front, lingering, next) {
 		struct hold *hold = hold_of_lingering(lingering);
 
-		if (lingering->pid != pid || pid <= 0 ||
-		    strcmp(hold->node->lock, request->node->lock) != 0)
+		if (lingering->pid != pid || strcmp(hold->node->lock, request->node->lock) != 0)
 			continue;
 		if (!is_adoptable(hold, request)) {
 			hold_free(hold);

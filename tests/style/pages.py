@@ -4,7 +4,7 @@
 
 README.md and the other Markdown: each link leads to a file, each name of a file of the source is one; a function that
 the README of a directory of the source names is defined in the file that is named with it, or else in that directory;
-the README has at most 130 lines and 1,200 words. The manual pages: each section and page that they name is there,
+the README has at most 130 lines and 1,200 words; what an upgrade breaks fits into the package's changelog. The manual pages: each section and page that they name is there,
 their first lines have the words that people search for, commands and options that they print are known.
 """
 
@@ -14,6 +14,8 @@ import subprocess
 import sys
 
 LINES, WORDS = 130, 1200
+# fs/debian/build puts four blanks in front, and lintian wants no more than 80.
+CHANGE_WIDTH = 76
 # Lines of the longest pages, so that they stay a reference that is read.
 PAGE_LINES = {'zklockfs.5.scd': 700}
 
@@ -90,6 +92,10 @@ def wrong_size(root):
         count = text(root, 'fs/pages', page).count('\n')
         if count > lines:
             yield f'{page}: {count} lines of {lines}'
+    breaks = re.search(r'^### .*?(?=^### )', text(root, '.github/CHANGELOG.md'), re.MULTILINE | re.DOTALL).group(0)
+    for line in breaks.splitlines():
+        if len(line) > CHANGE_WIDTH:
+            yield f'CHANGELOG.md: over {CHANGE_WIDTH} characters: {line}'
 
 
 # ---- manual pages ----

@@ -65,7 +65,7 @@ static void carry_fields(struct carry *carry, struct lc_taker *taker, struct par
 	CARRY_U32(carry, parts->watches_uid);
 	CARRY_64(carry, entry->czxid);
 	CARRY_INT(carry, entry->version);
-	CARRY_INT(carry, entry->data.pid);
+	CARRY_PID(carry, entry->data.pid);
 	CARRY_U32(carry, entry->data.uid);
 	carry_copy(carry, entry->data.command, sizeof(entry->data.command));
 }

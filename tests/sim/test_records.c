@@ -256,6 +256,7 @@ static void bad_takers(void **unused)
 	TAKER(WAITING, FORGED_ABSENT, taker.watches_uid = -1);
 	TAKER(WAITING, FORGED_ABSENT, taker.uid = INT64_MAX);
 	TAKER(WAITING, FORGED_ABSENT, taker.pid = INT64_MAX);
+	TAKER(WAITING, FORGED_ABSENT, taker.pid = -33);
 	TAKER(WAITING, FORGED_ABSENT, taker.command = "0123456789abcdef");
 	TAKER(WAITING, FORGED_ABSENT, taker.command = NULL);
 	TAKER(HELD, FORGED_PRESENT, taker.flags = FORGED_GONE);

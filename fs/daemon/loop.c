@@ -225,7 +225,7 @@ static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
 	if (!room)
 		store_spoil(store);
 	buffer->mem = room ? room : loop->deferred.mem;
-	n = read(fuse_session_fd(loop->fuse), buffer->mem, REQUEST_BYTES);
+	n = read(loop->front->answers.fd, buffer->mem, REQUEST_BYTES);
 	if (n <= 0)
 		return n;
 	if (room)
@@ -427,7 +427,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	/* A doubt that begins during the poll is found after it. */
 	bool serve = loop->fuse && !(loop->doubted && in_doubt(loop));
 	struct pollfd fds[POLLED] = {
-		[POLL_KERNEL] = {.fd = serve ? fuse_session_fd(loop->fuse) : -1, .events = POLLIN},
+		[POLL_KERNEL] = {.fd = serve ? front->answers.fd : -1, .events = POLLIN},
 		[POLL_SIGNALS] = {.fd = loop->signals, .events = POLLIN},
 		[POLL_LINGER] = {.fd = front->holds->linger.fd, .events = POLLIN},
 		[POLL_GUARDIAN] = {.fd = guardian_fd(front->guardian), .events = POLLIN},

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ANOTHER_UID ((uid_t)-1)
@@ -95,27 +96,45 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 	return true;
 }
 
-/* Not by libfuse, which would unmount whatever is topmost at the path by now. So its descriptor is
- * replaced by one that looks like the device of an unmounted filesystem. This closes the device,
- * too. */
-static void end_session(struct fuse_session *fuse)
+/* What libfuse has instead of the kernel's device: a pipe without a reader. So no answer can get
+ * past pending.c; and it polls POLLERR, as the device of an unmounted filesystem, so that libfuse
+ * unmounts nothing: it would take whatever is topmost at the path. */
+static int open_stand_in(void)
 {
 	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC) == 0) {
-		close(fds[0]); /* the other end of a pipe without a reader polls POLLERR */
-		dup2(fds[1], fuse_session_fd(fuse));
-		close(fds[1]);
-	}
-	fuse_session_unmount(fuse);
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	close(fds[0]);
+	return fds[1];
 }
 
-/* From now on all messages between the kernel and libfuse pass through pending.c. */
-static bool follow_requests(struct frontend *front, struct fuse_session *fuse)
+/* libfuse has opened the device; from now on it is ours. */
+static bool take_device(struct frontend *front, struct fuse_session *fuse)
 {
-	if (pending_begin(front, fuse) == 0)
-		return true;
-	log_line(LC_ERROR, "cannot keep track of the kernel's requests");
+	int fd = fuse_session_fd(fuse), stand_in = open_stand_in();
+	int device = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	bool taken = device >= 0 && dup3(stand_in, fd, O_CLOEXEC) == fd;
+
+	front->answers.fd = device;
+	if (stand_in >= 0)
+		close(stand_in);
+	if (taken)
+		pending_follow(front, fuse);
+	return taken;
+}
+
+static void close_device(struct frontend *front, struct fuse_session *fuse)
+{
+	fuse_session_unmount(fuse);
+	pending_follow(front, fuse); /* it has closed its descriptor, and may have answers still */
+	answers_end(front);
+}
+
+static bool end_mount(struct frontend *front, struct fuse_session *fuse, const char *mountpoint)
+{
+	close_device(front, fuse);
+	mountpoint_detach_now(mountpoint, NULL);
 	return false;
 }
 
@@ -131,17 +150,13 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 	}
 	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0)
 		return false; /* libfuse or fusermount3 has said why, in one line */
-	if (set_nonblocking(fuse_session_fd(mount->fuse)) < 0 ||
-	    !mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
-		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
-		end_session(mount->fuse);
-		mountpoint_detach_now(options->mountpoint, NULL);
-		return false;
+	if (!take_device(front, mount->fuse) || set_nonblocking(front->answers.fd) < 0) {
+		log_line(LC_ERROR, "cannot take over the kernel's requests: %s", strerror(errno));
+		return end_mount(front, mount->fuse, options->mountpoint);
 	}
-	if (!follow_requests(front, mount->fuse)) {
-		end_session(mount->fuse);
-		mountpoint_detach_now(options->mountpoint, NULL);
-		return false;
+	if (!mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
+		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
+		return end_mount(front, mount->fuse, options->mountpoint);
 	}
 	guardian_mounted(front->guardian, at->mount_id, at->device);
 	if (options->all_users && !guardian_reaches(front->guardian, ANOTHER_UID))
@@ -149,7 +164,7 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 		                     "be at work when the next one holds");
 	keeper_give(KEEPER_GUARDIAN, guardian_fd(front->guardian));
 	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(front->guardian));
-	keeper_give(KEEPER_DEVICE, fuse_session_fd(mount->fuse));
+	keeper_give(KEEPER_DEVICE, front->answers.fd);
 	if (front->kernel_limit_s > 0)
 		log_line(LC_WARNING,
 		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
@@ -158,20 +173,18 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 	return true;
 }
 
-/* libfuse gets the kernel's connection as /dev/fd/N: so it does not know of the mount, and will not
- * unmount it. */
 bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed)
 {
 	struct frontend *front = loop->front;
-	char device[32];
+	char stand_in[32];
 
-	snprintf(device, sizeof(device), "/dev/fd/%d", front->answers.fd);
+	snprintf(stand_in, sizeof(stand_in), "/dev/fd/%d", open_stand_in());
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
-	if (!mount->fuse || fuse_session_mount(mount->fuse, device) < 0 ||
-	    !follow_requests(front, mount->fuse)) {
+	if (!mount->fuse || fuse_session_mount(mount->fuse, stand_in) < 0) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
 	}
+	pending_follow(front, mount->fuse);
 	pending_serve_init(front, mount->fuse);
 	if (crashed)
 		answers_emit_again(front);
@@ -204,8 +217,7 @@ int mount_serve(struct loop *loop, struct mount *mount)
 		keeper_leaves();
 		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
 	}
-	end_session(mount->fuse);
-	answers_end(front);
+	close_device(front, mount->fuse);
 	holds_drop(front, 0, NULL);
 	holds_drop_kept(front);
 	lc_drain(front->lc);

@@ -8,6 +8,7 @@
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -104,7 +105,8 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 		store_spoil(front->stored.store);
 		emit(front, false); /* the end of a mount that was aborted closes files */
 		trace(front, iov[0].iov_base);
-		(void)!writev(answers->fd, iov, count);
+		(void)syscall(SYS_writev, answers->fd, iov,
+		              count); /* writev() is libfuse's: pending.c */
 		return;
 	}
 	to = answers->unsent + answers->len;
@@ -153,5 +155,7 @@ void answers_emit(struct frontend *front)
 void answers_end(struct frontend *front)
 {
 	free(front->answers.unsent);
+	if (front->answers.fd >= 0)
+		close(front->answers.fd);
 	front->answers = (struct answers){.fd = -1};
 }

@@ -35,7 +35,7 @@ void answers_emit(struct frontend *front);
 /* After a crash: the messages of the store's last commit leave. The kernel refuses an answer that
  * it has already. */
 void answers_emit_again(struct frontend *front);
-/* The device is closed: drops all messages. */
+/* Closes the device, and drops all messages. */
 void answers_end(struct frontend *front);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "request/pending.h"
 
+#include "host/log.h"
 #include "request/frontend.h"
 #include "request/trace.h"
 #include "store/store.h"
@@ -11,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -90,15 +92,12 @@ static void fix_init_answer(const struct fuse_in_header *request, const struct i
 	out->flags |= in->flags & FUSE_PARALLEL_DIROPS;
 }
 
-/* libfuse calls it instead of writev(2). Whether the kernel takes the answer is known later: in
- * answers_emit(). */
-static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
+/* Whether the kernel takes the answer is known later: in answers_emit(). */
+static ssize_t take_answer(struct frontend *front, const struct iovec *iov, int count)
 {
-	struct frontend *front = userdata;
 	const struct fuse_out_header *answer = iov[0].iov_base;
 	bool opens = gives_open_file(front, answer);
 
-	(void)fd;
 	see_answer(front, answer->unique);
 	fix_init_answer(front->pending.now, iov, count);
 	if (!front->pending.replays) /* the kernel had this answer long ago */
@@ -106,25 +105,33 @@ static ssize_t take_answer(int fd, struct iovec *iov, int count, void *userdata)
 	return answer->len;
 }
 
-/* Never called, since the loop itself reads. libfuse wants to have it. */
-static ssize_t read_request(int fd, void *buffer, size_t size, void *front)
+/* Whose answers libfuse writes to which descriptor. */
+static struct {
+	struct frontend *front; /* or NULL */
+	int fd;
+} libfuse;
+
+/* Instead of the C library's, for all of this process, because libfuse writes its answers with it.
+ * Its own interface for that, fuse_session_custom_io(), is switched off from 3.18.3 on. */
+__attribute__((visibility("default"))) ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	(void)front;
-	return read(fd, buffer, size);
+	if (libfuse.front && fd == libfuse.fd)
+		return take_answer(libfuse.front, iov, count);
+	return syscall(SYS_writev, fd, iov, count);
 }
 
-int pending_begin(struct frontend *front, struct fuse_session *fuse)
+void pending_follow(struct frontend *front, struct fuse_session *fuse)
 {
-	static const struct fuse_custom_io io = {.writev = take_answer, .read = read_request};
-
-	front->answers.fd = fuse_session_fd(fuse);
-	return fuse_session_custom_io(fuse, &io, front->answers.fd);
+	libfuse.front = front;
+	libfuse.fd = fuse_session_fd(fuse);
+	assert(libfuse.fd != front->answers.fd);
 }
 
 void pending_finish(struct frontend *front)
 {
 	struct table_link *unique;
 
+	libfuse.front = NULL;
 	while ((unique = table_next(&front->pending.waiting, NULL)))
 		pending_drop(front, request_of(unique));
 	table_finish(&front->pending.waiting);
@@ -216,6 +223,11 @@ void pending_serve(struct frontend *front, struct fuse_session *fuse, const stru
 	}
 	if (serve(front, fuse, buffer))
 		keep_request(front, buffer, pending->begun);
+	if (request->opcode == FUSE_INIT && !pending->answered) {
+		log_line(LC_ERROR, "libfuse %s does not write its answers with writev(2)",
+		         fuse_pkgversion());
+		fuse_session_exit(fuse);
+	}
 }
 
 bool pending_serve_copy(struct frontend *front, struct fuse_session *fuse, struct request *request)

@@ -49,8 +49,9 @@ struct pending {
 	bool out_of_memory;   /* there was no memory for a request */
 };
 
-/* From now on answers pass through here. 0, or -errno. */
-int pending_begin(struct frontend *front, struct fuse_session *fuse);
+/* From now on what libfuse writes to its descriptor, which is no device, comes here, to leave by
+ * front->answers.fd. */
+void pending_follow(struct frontend *front, struct fuse_session *fuse);
 void pending_finish(struct frontend *front);
 /* Serves a request that was read; or keeps it, to be served later. */
 void pending_serve(struct frontend *front, struct fuse_session *fuse,

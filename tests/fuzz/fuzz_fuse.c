@@ -283,8 +283,10 @@ static void begin(void)
 	MUST(nodes_create(&front.stored, &front.nodes) == 0 && holds_init(&front) == 0);
 	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
 	fuse_opt_free_args(&args);
-	snprintf(device, sizeof(device), "/dev/fd/%d", fd);
-	MUST(fuse && fuse_session_mount(fuse, device) == 0 && pending_begin(&front, fuse) == 0);
+	front.answers.fd = fd;
+	snprintf(device, sizeof(device), "/dev/fd/%d", dup(fd));
+	MUST(fuse && fuse_session_mount(fuse, device) == 0);
+	pending_follow(&front, fuse);
 	kernel.nodes[0].ino = FUSE_ROOT_ID;
 	kernel.nodes[0].is_dir = true;
 	kernel.node_count = 1;
@@ -553,6 +555,7 @@ static void finish(void)
 	files_end(&front);
 	fuse_session_unmount(fuse);
 	fuse_session_destroy(fuse);
+	answers_end(&front);
 	close(kernel.fd);
 	inbox_finish(&front.inbox);
 	pending_finish(&front);

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""With a libfuse whose answers do not come, because a later version may write them otherwise, a mount
+ends at once, says so, and leaves nothing mounted. With this one an answer leaves by the daemon alone."""
+
+import os
+
+from harness import SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, mounted, run
+
+
+def test(case):
+    server = case.server()
+    library, point = case.directory + '/silent_libfuse.so', case.directory + '/point'
+    status, _, err = command(['cc', '-shared', '-fPIC', '-Wall', '-Wextra', '-Werror', '-o', library,
+                              SOURCE_ROOT + '/tests/mount/silent_libfuse.c'])
+    check_equal((status, err), (0, ''), 'cc')
+    os.mkdir(point)
+    status, _, err = command(
+        ['timeout', '60', ZKLOCKFS, '-f', '-o', 'noprotect,tick_time=2s', f'127.0.0.1:{server.port}/locks', point],
+        env=dict(os.environ, LD_PRELOAD=library,
+                 ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'))
+    check_equal(status, 32, err)
+    check('does not write its answers with writev(2)' in err, err)
+    check(not mounted(point), 'nothing is mounted')
+
+    mount = case.mount(server)
+    descriptors = f'/proc/{mount.daemon}/fd'
+    links = [os.readlink(f'{descriptors}/{fd}') for fd in os.listdir(descriptors)]
+    check_equal(links.count('/dev/fuse'), 1, f'descriptors of the device: {links}')
+
+
+run(test)

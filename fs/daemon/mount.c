@@ -113,7 +113,7 @@ static int open_stand_in(void)
 static bool take_device(struct frontend *front, struct fuse_session *fuse)
 {
 	int fd = fuse_session_fd(fuse), stand_in = open_stand_in();
-	int device = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int device = stand_in < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	bool taken = device >= 0 && dup3(stand_in, fd, O_CLOEXEC) == fd;
 
 	front->answers.fd = device;

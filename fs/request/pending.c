@@ -124,7 +124,7 @@ void pending_follow(struct frontend *front, struct fuse_session *fuse)
 {
 	libfuse.front = front;
 	libfuse.fd = fuse_session_fd(fuse);
-	assert(libfuse.fd != front->answers.fd);
+	assert(libfuse.fd < 0 || libfuse.fd != front->answers.fd);
 }
 
 void pending_finish(struct frontend *front)
@@ -226,6 +226,7 @@ void pending_serve(struct frontend *front, struct fuse_session *fuse, const stru
 	if (request->opcode == FUSE_INIT && !pending->answered) {
 		log_line(LC_ERROR, "libfuse %s does not write its answers with writev(2)",
 		         fuse_pkgversion());
+		front->serving = false;
 		fuse_session_exit(fuse);
 	}
 }

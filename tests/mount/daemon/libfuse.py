@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """With a libfuse whose answers do not come, because a later version may write them otherwise, a mount
-ends at once, says so, and leaves nothing mounted. With this one an answer leaves by the daemon alone."""
+ends at once, says so, and leaves nothing mounted; and so where there is no descriptor for the
+device. With this one an answer leaves by the daemon alone."""
 
+import itertools
 import os
 
 from harness import SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, mounted, run
@@ -21,6 +23,17 @@ def test(case):
                  ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'))
     check_equal(status, 32, err)
     check('does not write its answers with writev(2)' in err, err)
+    check(': serves ' not in err, err)
+    check(not mounted(point), 'nothing is mounted')
+
+    err = ''
+    for limit in itertools.count(8):
+        if 'cannot take over the kernel' in err:
+            break
+        status, _, err = command(['prlimit', f'--nofile={limit}:{limit}', 'timeout', '60', ZKLOCKFS, '-f', '-o',
+                                  'noprotect,tick_time=2s', f'127.0.0.1:{server.port}/locks', point])
+        check_equal(status, 32, f'{limit} descriptors: {err}')
+    check('Too many open files' in err, err)
     check(not mounted(point), 'nothing is mounted')
 
     mount = case.mount(server)

@@ -94,7 +94,8 @@ static void follow(struct contact *contact, const struct frontend *front,
 		if (contact->since_ms == 0 || away_ms(contact, front) >= SHORT_MS)
 			contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	}
-	store_set_elsewhere(front->stored.store, status->elsewhere);
+	if (is || status->elsewhere) /* after a reload it is not known at first */
+		store_set_elsewhere(front->stored.store, status->elsewhere);
 	contact->is = is;
 	contact->away_us = is ? -1 : status->away_us;
 }

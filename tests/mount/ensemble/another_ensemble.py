@@ -84,20 +84,24 @@ def moved_addresses(case, right, mount_b):
 
 
 def crash_there(case, home, other):
-    """And one whose servers are just away: the next one may find them."""
-    for there, status, why in ((other, 1, "it waits at another ensemble, and only an administrator's restart accepts that"),
-                               (None, -signal.SIGKILL, 'the lease is over')):
+    """Also when it was reloaded there, and has heard of no server since. And one whose servers are just away: the
+    next one may find them."""
+    there = "it waits at another ensemble, and only an administrator's restart accepts that"
+    for how, status, why in (('there', 1, there), ('reloaded', 1, there), ('away', -signal.SIGKILL, 'the lease is over')):
         relay = case.relay(home, '127.0.0.1')
         mount = case.mount(home, 'a', session='4s', servers=f'127.0.0.1:{relay.port}')
         mount.allow(STRAYS)
         relay.end()
-        if there:
-            relay = case.relay(there, '127.0.0.1', relay.port)
-            strays(mount, 'is another ensemble')
-        else:
+        if how == 'away':
             until(lambda: state(mount) == 'lost', 'the lease ends')
+        else:
+            relay = case.relay(other, '127.0.0.1', relay.port)
+            strays(mount, 'is another ensemble')
+        if how == 'reloaded':
+            relay.freeze()
+            mount.reload()
         mount.send(signal.SIGKILL)
-        check_equal(mount.process.wait(), status, 'how the keeper ends')
+        check_equal(mount.process.wait(), status, 'how the keeper ends: ' + how)
         mount.said(f'the daemon was ended by signal 9, and the mount is lost: {why}')
         mount.checked = True
         check_equal(command(['umount', '-l', mount.directory])[0], 0, 'the dead mount')

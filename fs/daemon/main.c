@@ -135,9 +135,9 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 		if (engine_begin(options, loop, carry) < 0)
 			carry->refuse("no engine can go on from the state of the locks");
 		reload_read(&loop->reload, carry);
+		mount_adopt(options, loop, &mount, carry);
 		carry_end(carry);
-		if (mount_adopt(options, loop, &mount, loop->reload.crash.signal != 0))
-			exit_status = mount_serve(loop, &mount);
+		exit_status = mount_serve(loop, &mount);
 	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop, &mount)) {
 		exit_status = mount_serve(loop, &mount);
 	}

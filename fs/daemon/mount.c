@@ -173,25 +173,25 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 	return true;
 }
 
-bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed)
+void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
+                 const struct carry *carry)
 {
+	bool crashed = loop->reload.crash.signal != 0;
 	struct frontend *front = loop->front;
 	char stand_in[32];
 
 	snprintf(stand_in, sizeof(stand_in), "/dev/fd/%d", open_stand_in());
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
-	if (!mount->fuse || fuse_session_mount(mount->fuse, stand_in) < 0) {
-		log_line(LC_ERROR, "cannot begin a FUSE session");
-		return false;
-	}
+	if (!mount->fuse || fuse_session_mount(mount->fuse, stand_in) < 0)
+		carry->refuse("no FUSE session can begin");
 	pending_follow(front, mount->fuse);
-	pending_serve_init(front, mount->fuse);
+	if (!pending_serve_init(front, mount->fuse))
+		carry->refuse("libfuse does not answer");
 	if (crashed)
 		answers_emit_again(front);
 	pending_replay(front, mount->fuse, crashed, inbox_keep_in_doubt);
 	pending_replay_read(front, mount->fuse, inbox_keep_in_doubt);
 	lc_claimed(front->lc);
-	return true;
 }
 
 int mount_serve(struct loop *loop, struct mount *mount)

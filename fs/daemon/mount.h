@@ -16,8 +16,10 @@ struct mount {
 
 /* Mounts. False: it is said why not. */
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount);
-/* Instead of that: the kernel's connection goes on, with all requests that wait. */
-bool mount_adopt(struct options *options, struct loop *loop, struct mount *mount, bool crashed);
+/* Instead of that: the kernel's connection goes on, with all requests that wait. If it cannot, this
+ * process ends, and leaves all as it was: carry->refuse(). */
+void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
+                 const struct carry *carry);
 /* Serves until it is unmounted. Returns the exit status. */
 int mount_serve(struct loop *loop, struct mount *mount);
 

@@ -210,6 +210,17 @@ static bool serve(struct frontend *front, struct fuse_session *fuse, const struc
 	return !pending->answered && is_question(request);
 }
 
+/* libfuse has called our init() in any case. */
+static bool init_was_answered(struct frontend *front)
+{
+	if (front->pending.answered)
+		return true;
+	front->serving = false;
+	log_line(LC_ERROR, "libfuse %s does not write its answers with writev(2)",
+	         fuse_pkgversion());
+	return false;
+}
+
 void pending_serve(struct frontend *front, struct fuse_session *fuse, const struct fuse_buf *buffer)
 {
 	struct pending *pending = &front->pending;
@@ -223,12 +234,8 @@ void pending_serve(struct frontend *front, struct fuse_session *fuse, const stru
 	}
 	if (serve(front, fuse, buffer))
 		keep_request(front, buffer, pending->begun);
-	if (request->opcode == FUSE_INIT && !pending->answered) {
-		log_line(LC_ERROR, "libfuse %s does not write its answers with writev(2)",
-		         fuse_pkgversion());
-		front->serving = false;
+	if (request->opcode == FUSE_INIT && !init_was_answered(front))
 		fuse_session_exit(fuse);
-	}
 }
 
 bool pending_serve_copy(struct frontend *front, struct fuse_session *fuse, struct request *request)
@@ -365,13 +372,14 @@ void *pending_owner(const struct frontend *front)
 	return front->pending.owner;
 }
 
-void pending_serve_init(struct frontend *front, struct fuse_session *fuse)
+bool pending_serve_init(struct frontend *front, struct fuse_session *fuse)
 {
 	struct request *init = front->pending.init;
 
 	front->pending.replays = true;
 	(void)pending_serve_copy(front, fuse, init);
 	front->pending.replays = false;
+	return init_was_answered(front);
 }
 
 /* An fsync may be done twice, and EIO would say that the lock is lost. */

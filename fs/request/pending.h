@@ -88,9 +88,10 @@ void *pending_owner(const struct frontend *front);
 /* True: somebody else serves that request later. `known`: its copy, with a record; or NULL. */
 typedef bool pending_stays_fn(struct frontend *front, const struct fuse_buf *buffer,
                               struct request *known);
-/* Serves INIT again; and all requests that wait. After a crash a request that had begun to
- * change something is answered EIO: nothing tells whether it was done. */
-void pending_serve_init(struct frontend *front, struct fuse_session *fuse);
+/* Serves INIT again: true if this libfuse's answers come here; and all requests that wait. After a
+ * crash a request that had begun to change something is answered EIO: nothing tells whether it was
+ * done. */
+bool pending_serve_init(struct frontend *front, struct fuse_session *fuse);
 void pending_replay(struct frontend *front, struct fuse_session *fuse, bool crashed,
                     pending_stays_fn *stays);
 /* Serves the requests that were read since the store's last commit. */

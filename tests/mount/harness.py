@@ -863,6 +863,14 @@ class Case:
     def relay(self, server, address='127.0.0.1', port=0):
         return Relay(self, server, address, port)
 
+    def silent_libfuse(self):
+        """To be preloaded into a daemon."""
+        library = self.directory + '/silent_libfuse.so'
+        status, _, err = command(['cc', '-shared', '-fPIC', '-Wall', '-Wextra', '-Werror', '-o', library,
+                                  SOURCE_ROOT + '/tests/mount/silent_libfuse.c'])
+        check_equal((status, err), (0, ''), 'cc')
+        return library
+
     def hosts(self, text, name_server=None):
         """Give the test an /etc/hosts of its own, and no other name service than name_server."""
         self.instead('/etc/hosts', '127.0.0.1 localhost\n' + text)

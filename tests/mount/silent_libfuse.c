@@ -6,18 +6,20 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
+#include <sys/stat.h>
 
 struct fuse_session;
 
 int fuse_session_fd(struct fuse_session *session);
 
-/* Only at first, when the daemon takes the device, is it true. */
+/* The daemon is told the device, to take it, but not what libfuse has instead. */
 int fuse_session_fd(struct fuse_session *session)
 {
-	static int (*true_fd)(struct fuse_session *);
+	int (*true_fd)(struct fuse_session *);
+	struct stat st;
+	int fd;
 
-	if (true_fd)
-		return INT_MAX;
 	*(void **)&true_fd = dlsym(RTLD_NEXT, "fuse_session_fd");
-	return true_fd(session);
+	fd = true_fd(session);
+	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) ? fd : INT_MAX;
 }

@@ -7,15 +7,12 @@ device. With this one an answer leaves by the daemon alone."""
 import itertools
 import os
 
-from harness import SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, mounted, run
+from harness import ZKLOCKFS, check, check_equal, command, mounted, run
 
 
 def test(case):
     server = case.server()
-    library, point = case.directory + '/silent_libfuse.so', case.directory + '/point'
-    status, _, err = command(['cc', '-shared', '-fPIC', '-Wall', '-Wextra', '-Werror', '-o', library,
-                              SOURCE_ROOT + '/tests/mount/silent_libfuse.c'])
-    check_equal((status, err), (0, ''), 'cc')
+    library, point = case.silent_libfuse(), case.directory + '/point'
     os.mkdir(point)
     status, _, err = command(
         ['timeout', '60', ZKLOCKFS, '-f', '-o', 'noprotect,tick_time=2s', f'127.0.0.1:{server.port}/locks', point],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A program says that it can take over, and then does not: it ends, crashes, hangs, cannot be
-executed, or reads another state than it has checked. The old program goes on, and no lock is lost.
-This does not count as a crash."""
+executed, has a libfuse that does not answer, or reads another state than it has checked. The old
+program goes on, and no lock is lost. This does not count as a crash."""
 
 import os
 import re
@@ -18,6 +18,7 @@ SCRIPTS = {
     'ends': (ASKED + 'exit 3', 6),
     'crashes': (ASKED + 'kill -SEGV $$', 11),
     'hangs': (ASKED + 'while :; do sleep 1; done', 9),
+    'has another libfuse': (ASKED + 'LD_PRELOAD=${0%/*}/silent_libfuse.so exec "$0.away" "$@"', 6),
     'reads another state': (ASKED + 'ZKLOCKFS_STATE=999 exec "$0.away" "$@"', 6),
 }
 
@@ -27,6 +28,7 @@ def test(case):
     program = os.path.join(case.directory, 'zklockfs')
     for name in (program, program + '.away'):
         shutil.copy(ZKLOCKFS, name)
+    case.silent_libfuse()
     mount = case.mount(server, program=program, session=SESSION, options=['on_lost=kill', 'tick_time=500ms'])
     mount.allow('.')
     mount.mkdir('build')
@@ -65,6 +67,16 @@ def test(case):
     holder.release()
     waiter.held().release()
     check_equal(mount.metric('reloads_total'), 1, 'reloads')
+
+    # Nobody holds: the session and the guardian are not ended either.
+    session = mount.status()['session']
+    os.rename(program, program + '.away')
+    write_program(program, SCRIPTS['has another libfuse'][0])
+    os.kill(mount.process.pid, signal.SIGUSR2)
+    until(lambda: mount.metric('adoptions_total') == len(SCRIPTS) + 2, 'the old one goes on')
+    mount.said('cannot take over: libfuse does not answer', 2)
+    mount.take('build').held().release()
+    check_equal(mount.status()['session'], session, 'the session')
 
 
 run(test)

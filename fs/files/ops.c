@@ -28,6 +28,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* By this libfuse 3.18 and later take requests, and answer, in threads of their own, where
+ * FUSE_URING_ENABLE is in the environment. The headers of 3.14 do not have it. */
+#define CAP_OVER_IO_URING (1u << 31)
+
 static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 {
 	struct frontend *front = userdata;
@@ -38,7 +42,7 @@ static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 	conn->max_write = MAX_WRITE;
 	conn->want &=
 		~(unsigned)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-	                    FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS);
+	                    FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_READDIRPLUS | CAP_OVER_IO_URING);
 	front->serving = true;
 }
 

@@ -156,7 +156,7 @@ static void see_answer(const unsigned char *bytes, size_t len)
 
 	MUST(len >= sizeof(*out) && out->len == len);
 	if (out->unique == 0) { /* a notice: its kind */
-		MUST(out->error > 0 && out->error < FUSE_NOTIFY_CODE_MAX);
+		MUST(out->error > 0 && out->error <= FUSE_NOTIFY_DELETE);
 		return;
 	}
 	MUST(out->error <= 0 && out->error > -512);

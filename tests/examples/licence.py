@@ -32,7 +32,8 @@ def pool(gate, a, b, shell):
     inside.pop().let(4)
     inside.append(gate.arrived())
     queued(b, 'pool', 7, held=3)
-    os.kill(inside.pop(0).pid, signal.SIGKILL)
+    killed = inside.pop(0)      # a visitor whose connection ends goes by itself
+    os.kill(killed.pid, signal.SIGKILL)
     inside.append(gate.arrived())
     queued(b, 'pool', 6, held=3)
     gate.nobody('a fourth one')

@@ -109,13 +109,14 @@ static ssize_t take_answer(struct frontend *front, const struct iovec *iov, int 
 static struct {
 	struct frontend *front; /* or NULL */
 	int fd;
+	pid_t pid; /* a child may have closed it, and got another one of that number */
 } libfuse;
 
 /* Instead of the C library's, for all of this process, because libfuse writes its answers with it.
  * Its own interface for that, fuse_session_custom_io(), is switched off from 3.18.3 on. */
 __attribute__((visibility("default"))) ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	if (libfuse.front && fd == libfuse.fd)
+	if (libfuse.front && fd == libfuse.fd && getpid() == libfuse.pid)
 		return take_answer(libfuse.front, iov, count);
 	return syscall(SYS_writev, fd, iov, count);
 }
@@ -124,6 +125,7 @@ void pending_follow(struct frontend *front, struct fuse_session *fuse)
 {
 	libfuse.front = front;
 	libfuse.fd = fuse_session_fd(fuse);
+	libfuse.pid = getpid();
 	assert(libfuse.fd < 0 || libfuse.fd != front->answers.fd);
 }
 

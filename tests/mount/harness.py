@@ -863,11 +863,11 @@ class Case:
     def relay(self, server, address='127.0.0.1', port=0):
         return Relay(self, server, address, port)
 
-    def silent_libfuse(self):
-        """To be preloaded into a daemon."""
-        library = self.directory + '/silent_libfuse.so'
+    def library(self, name):
+        """Of that name.c here, to be preloaded into a daemon."""
+        library = f'{self.directory}/{name}.so'
         status, _, err = command(['cc', '-shared', '-fPIC', '-Wall', '-Wextra', '-Werror', '-o', library,
-                                  SOURCE_ROOT + '/tests/mount/silent_libfuse.c'])
+                                  f'{SOURCE_ROOT}/tests/mount/{name}.c'])
         check_equal((status, err), (0, ''), 'cc')
         return library
 

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: MIT
 """With a libfuse whose answers do not come, because a later version may write them otherwise, a mount
 ends at once, says so, and leaves nothing mounted; and so where there is no descriptor for the
-device. With this one an answer leaves by the daemon alone."""
+device. With this one an answer leaves by the daemon alone, and a name service may use writev(2), too."""
 
 import itertools
 import os
 
-from harness import ZKLOCKFS, check, check_equal, command, mounted, run
+from harness import ZKLOCKFS, check, check_equal, command, mounted, run, until
 
 
 def test(case):
     server = case.server()
-    library, point = case.silent_libfuse(), case.directory + '/point'
+    library, point = case.library('silent_libfuse'), case.directory + '/point'
     os.mkdir(point)
     status, _, err = command(
         ['timeout', '60', ZKLOCKFS, '-f', '-o', 'noprotect,tick_time=2s', f'127.0.0.1:{server.port}/locks', point],
@@ -33,7 +33,16 @@ def test(case):
     check('Too many open files' in err, err)
     check(not mounted(point), 'nothing is mounted')
 
-    mount = case.mount(server)
+    said = case.directory + '/said'
+    relay = case.relay(server)
+    mount = case.mount(server, servers=f'localhost:{relay.port}',
+                       env={'LD_PRELOAD': case.library('writing_names'), 'WRITING_NAMES': said})
+    mount.allow('connection lost')
+    relay.end()
+    until(lambda: os.path.getsize(said) > 30, 'names are looked up again, also by children')
+    case.relay(server, '127.0.0.1', relay.port)
+    with open(said, encoding='ascii') as file:
+        check_equal(set(file.read()), {'1'}, 'whether it could write')
     descriptors = f'/proc/{mount.daemon}/fd'
     links = [os.readlink(f'{descriptors}/{fd}') for fd in os.listdir(descriptors)]
     check_equal(links.count('/dev/fuse'), 1, f'descriptors of the device: {links}')

@@ -28,7 +28,7 @@ def test(case):
     program = os.path.join(case.directory, 'zklockfs')
     for name in (program, program + '.away'):
         shutil.copy(ZKLOCKFS, name)
-    case.silent_libfuse()
+    case.library('silent_libfuse')
     mount = case.mount(server, program=program, session=SESSION, options=['on_lost=kill', 'tick_time=500ms'])
     mount.allow('.')
     mount.mkdir('build')

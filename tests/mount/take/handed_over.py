@@ -94,8 +94,9 @@ def check_costs(server, mounts, relay):
         for i in range(KNOWN + COUNTED, length - 1):
             hand_over(openers, i)
         openers[-1].leave()
-    check_equal(costs[0][0], costs[1][0], 'requests')
-    check(abs(costs[1][1] - costs[0][1]) <= costs[0][1] / 10, f'bytes: {costs}')
+    # A question may be counted before or behind a hand-off; each of 190 more in line would count.
+    check(abs(costs[1][0] - costs[0][0]) < COUNTED, f'requests: {costs}')
+    check(abs(costs[1][1] - costs[0][1]) <= costs[0][1] / 4, f'bytes: {costs}')
 
 
 def check_flights(case, server):

@@ -64,6 +64,7 @@ def test(case):
             watch.check(0.3, 3, 'flock -w 0.3')
         waiter = spawn(['flock', '-w', '60', there, 'echo', 'mine'], stdout=subprocess.PIPE, text=True)
         queued(2)
+        until(lambda: len(a.queue('build')) == 2, 'the other mount shows the waiter')
         check_equal(a.queue('build')[1].split('-')[2:], [str(waiter.pid), 'b'], 'the waiter')
         end(process)
         check_equal(waiter.communicate(timeout=60), ('mine\n', None), 'the waiter')

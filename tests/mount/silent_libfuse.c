@@ -3,7 +3,6 @@
  * silent_libfuse.c - preloaded into a daemon, it is a libfuse that writes its answers in a way that
  * the daemon does not know: it names a descriptor to which it does not write.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
  * writing_names.c - preloaded into a daemon, it is a name service that uses writev(2). It says in
  * the file WRITING_NAMES whether it could, under all numbers that a descriptor may have.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>

@@ -10,17 +10,13 @@ import os
 from harness import ZKLOCKFS, check, check_equal, command, mounted, run, until
 
 
-def preloaded(library):
-    return {'LD_PRELOAD': library, 'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'}
-
-
 def test(case):
     server = case.server()
-    library, point = case.library('silent_libfuse'), case.directory + '/point'
+    point = case.directory + '/point'
     os.mkdir(point)
     status, _, err = command(
         ['timeout', '60', ZKLOCKFS, '-f', '-o', 'noprotect,tick_time=2s', f'127.0.0.1:{server.port}/locks', point],
-        env={**os.environ, **preloaded(library)})
+        env={**os.environ, **case.preloaded('silent_libfuse')})
     check_equal(status, 32, err)
     check('does not write its answers with writev(2)' in err, err)
     check(': serves ' not in err, err)
@@ -39,7 +35,7 @@ def test(case):
     said = case.directory + '/said'
     relay = case.relay(server)
     mount = case.mount(server, servers=f'localhost:{relay.port}',
-                       env={**preloaded(case.library('writing_names')), 'WRITING_NAMES': said})
+                       env={**case.preloaded('writing_names'), 'WRITING_NAMES': said})
     mount.allow('connection lost')
     relay.end()
     until(lambda: os.path.getsize(said) > 30, 'names are looked up again, also by children')

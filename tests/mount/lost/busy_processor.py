@@ -6,7 +6,7 @@ there is always a request to serve. A request to the ensemble does not wait for 
 import os
 import statistics
 
-from harness import SLOWNESS, SOURCE_ROOT, Stopwatch, check, check_equal, command, run, spawn
+from harness import SLOWNESS, Stopwatch, check, check_equal, run, spawn
 
 READERS = 8
 ASKS = 15
@@ -31,12 +31,7 @@ def asks(mount, fd):
 
 
 def test(case):
-    library = case.directory + '/slow_answers.so'
-    status, _, err = command(['cc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-o',
-                              library, SOURCE_ROOT + '/tests/mount/slow_answers.c'])
-    check_equal((status, err), (0, ''), 'cc')
-    mount = case.mount(case.server(), env={
-        'LD_PRELOAD': library, 'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'})
+    mount = case.mount(case.server(), env=case.preloaded('slow_answers'))
     mount.watched = False   # its turns are slow
     mount.mkdir('held')
     fd = os.open(mount.path('held', 'lock'), os.O_RDWR)

@@ -12,20 +12,19 @@ import signal
 import threading
 import time
 
-from harness import SOURCE_ROOT, Stopwatch, check, check_equal, check_errno, command, is_in_the_call, run, until
+from harness import Stopwatch, check, check_equal, check_errno, is_in_the_call, run, until
 
 FILES = ('SUSPENDED', 'PAUSED', 'SET_BACK', 'SLEWED')
 
 
 class Machine:
     """A mount whose clocks the test sets."""
-    def __init__(self, case, server, library, name, session='8s', options=()):
+    def __init__(self, case, server, name, session='8s', options=()):
         self.relay = case.relay(server)
         self.files = {file: f'{case.directory}/{name}-{file}' for file in FILES}
-        os.environ.update(self.files, LD_PRELOAD=library,
-                          ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
-        self.mount = case.mount(self.relay, name, session=session, options=options)
-        del os.environ['LD_PRELOAD']
+        self.mount = case.mount(self.relay, name, session=session, options=options,
+                                env={**case.preloaded('suspend'), **self.files})
+        self.mount.watched = False  # its clocks are not the machine's
         self.mount.allow('lock is lost|does not answer|connection lost|resumed|session|paused|stood still')
         self.mount.mkdir(name)
         self.holder = self.mount.take(name).held()
@@ -150,15 +149,11 @@ def slewed(machine):
 
 
 def test(case):
-    library = case.directory + '/suspend.so'
-    status, _, err = command(['cc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-o',
-                              library, SOURCE_ROOT + '/tests/mount/suspend.c'])
-    check_equal((status, err), (0, ''), 'cc')
     server = case.server(tick_ms=500)
     b = case.mount(server, 'b', session='60s')
     names = ['wall', 'counter'] if counter_goes_on() else ['wall']
     # With on_lost, a doubt must not stop the holders.
-    third = Machine(case, server, library, 'set', session='60s', options=['on_lost=term'])
+    third = Machine(case, server, 'set', session='60s', options=['on_lost=term'])
     check('realtime' in third.mount.status()['clock_watched_by'], 'the sources that watch the clock')
     since = Stopwatch()
     waiter = b.take('set')
@@ -167,9 +162,9 @@ def test(case):
     slewed(third)
     third.holder.release()
     waiter.held().release()
-    killed_in_doubt(Machine(case, server, library, 'killed', session='60s', options=['debug']))
+    killed_in_doubt(Machine(case, server, 'killed', session='60s', options=['debug']))
     # Made only now: their sessions are short.
-    paused(server, b, [Machine(case, server, library, name) for name in names])
+    paused(server, b, [Machine(case, server, name) for name in names])
 
 
 run(test)

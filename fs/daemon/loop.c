@@ -125,7 +125,7 @@ static void give_up(struct loop *loop)
 	if (error == 0 || loop->error != 0)
 		return;
 	loop->error = error;
-	mount_error_log(loop->options, &loop->servers, error, NULL);
+	mount_error_log(loop->options, &loop->servers, error);
 	if (loop->stage > LOOP_SERVES)
 		loop->stage_ends_us = INT64_MIN;
 	else

@@ -99,7 +99,7 @@ static int begin_session(struct options *options, struct loop *loop)
 	const char *obstacle = NULL;
 
 	if (r < 0) {
-		mount_error_log(options, &loop->servers, r, NULL);
+		mount_error_log(options, &loop->servers, r);
 		return r;
 	}
 	settings_ask(&loop->settings, loop->servers.addresses);
@@ -115,8 +115,10 @@ static int begin_session(struct options *options, struct loop *loop)
 	}
 	if (r == 0)
 		r = start_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
-	if (r < 0)
-		mount_error_log(options, &loop->servers, r, obstacle);
+	if (obstacle)
+		mount_error_log_obstacle(options, obstacle);
+	else if (r < 0)
+		mount_error_log(options, &loop->servers, r);
 	return r;
 }
 

@@ -105,8 +105,8 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 		store_spoil(front->stored.store);
 		emit(front, false); /* the end of a mount that was aborted closes files */
 		trace(front, iov[0].iov_base);
-		(void)syscall(SYS_writev, answers->fd, iov,
-		              count); /* writev() is libfuse's: pending.c */
+		/* writev() itself is for libfuse: pending.c. */
+		(void)syscall(SYS_writev, answers->fd, iov, count);
 		return;
 	}
 	to = answers->unsent + answers->len;

@@ -26,16 +26,15 @@ static void log_unreachable(const struct options *options, const struct servers 
 		         *problems ? "; " : "", problems);
 }
 
-void mount_error_log(const struct options *options, const struct servers *servers, int error,
-                     const char *obstacle)
+void mount_error_log_obstacle(const struct options *options, const char *obstacle)
+{
+	log_line(LC_ERROR, "not mounted within %" PRId64 " ms: %s",
+	         options_start_timeout_us(options) / 1000, obstacle);
+}
+
+void mount_error_log(const struct options *options, const struct servers *servers, int error)
 {
 	const char *root = options->root;
-
-	if (obstacle) {
-		log_line(LC_ERROR, "not mounted within %" PRId64 " ms: %s",
-		         options_start_timeout_us(options) / 1000, obstacle);
-		return;
-	}
 
 	switch (-error) {
 	case EADDRNOTAVAIL:

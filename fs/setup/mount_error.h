@@ -8,9 +8,9 @@
 #include "setup/options.h"
 #include "setup/servers.h"
 
-/* `error`: of start_find(), start_connect(), or lc_status' why. `obstacle`: what a server has said
- * that has given a session; NULL. */
-void mount_error_log(const struct options *options, const struct servers *servers, int error,
-                     const char *obstacle);
+/* `error`: of start_find(), start_connect(), or lc_status' why. */
+void mount_error_log(const struct options *options, const struct servers *servers, int error);
+/* A server has given a session, and said what is in the way: lc_status' met. */
+void mount_error_log_obstacle(const struct options *options, const char *obstacle);
 
 #endif

@@ -51,32 +51,57 @@ bool family_ancestry(pid_t pid, struct ancestry *ret_ancestry)
 /* ---- who asks ---- */
 
 /* A program that takes a lock in a loop asks thousands of times a second, and to read which process
- * it is costs more than all else that is done here. So it is remembered for a time in which no
- * number can be given out again. */
+ * it is costs more than all else that is done here. So it is remembered for a moment, as its
+ * command may change, and while the thread lives: where numbers are scarce, or can be chosen
+ * (CRIU), another one gets its number at once. */
 #define REMEMBERED_NS (10 * 1000000)
-#define REMEMBERED_COUNT 256
+#define REMEMBERED_COUNT 64
 
 static struct remembered {
-	pid_t thread;
+	pid_t thread; /* 0: none */
+	int life;     /* its pidfd; -1: it is not remembered */
 	int64_t read_ns;
 	bool seen; /* the command was read */
 	struct caller caller;
 } remembered[REMEMBERED_COUNT];
+
+static uint64_t most_fds = UINT64_MAX;
+
+void family_limit(uint64_t most)
+{
+	most_fds = most;
+}
+
+/* -1 instead of one of the last that there are. */
+static int spare_last(int fd)
+{
+	if (fd < 0 || (uint64_t)fd + FAMILY_FDS_RESERVED < most_fds)
+		return fd;
+	close(fd);
+	return -1;
+}
 
 static struct remembered *remember_thread(pid_t thread)
 {
 	static struct remembered nobody = {.caller = {.command = "-"}};
 	struct remembered *entry = &remembered[(unsigned)thread % REMEMBERED_COUNT];
 	int64_t now = clock_read_ns(CLOCK_MONOTONIC_COARSE);
+	struct who who;
 
 	if (thread <= 0)
 		return &nobody;
-	if (entry->thread != thread || now - entry->read_ns >= REMEMBERED_NS)
-		*entry = (struct remembered){
-			.thread = thread,
-			.read_ns = now,
-			.caller = {.process = {.pid = who_process(thread)}, .command = "-"},
-		};
+	if (entry->thread == thread && now - entry->read_ns < REMEMBERED_NS &&
+	    family_lives(entry->life))
+		return entry;
+	if (entry->thread > 0 && entry->life >= 0)
+		close(entry->life);
+	*entry = (struct remembered){
+		.thread = thread,
+		.life = spare_last(who_watch(thread)),
+		.read_ns = now,
+		.caller = {.command = "-"},
+	};
+	entry->caller.process.pid = who_has(entry->life, &who) ? who.process : who_process(thread);
 	return entry;
 }
 
@@ -149,13 +174,6 @@ int lineage_find(const struct lineage *lineage, pid_t pid)
 
 /* ---- life ---- */
 
-static uint64_t most_fds = UINT64_MAX;
-
-void family_limit(uint64_t most)
-{
-	most_fds = most;
-}
-
 /* Pidfds that were given back, by pid. */
 #define SPARES 16
 
@@ -186,11 +204,7 @@ int family_watch(pid_t pid)
 
 	if (fd < 0 && pid > 0)
 		fd = pidfd_open(pid, 0);
-	if (fd >= 0 && (uint64_t)fd + FAMILY_FDS_RESERVED >= most_fds) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return spare_last(fd);
 }
 
 void family_unwatch(pid_t pid, int pidfd)

@@ -42,7 +42,7 @@ struct caller {
 };
 
 /* The next three are for requests that the thread itself waits for: otherwise its number may be
- * another thread's by now. Their results may be 10 ms old. */
+ * another thread's by now. The command may be 10 ms old. */
 
 /* Its process; 0: not visible. */
 pid_t family_process(pid_t thread);

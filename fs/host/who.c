@@ -43,6 +43,13 @@ bool who_has(int pidfd, struct who *ret_who)
 	return true;
 }
 
+int who_watch(pid_t thread)
+{
+	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD);
+
+	return fd >= 0 ? fd : (int)syscall(SYS_pidfd_open, thread, 0);
+}
+
 static bool ask_pidfd(pid_t thread, struct who *ret_who)
 {
 	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD);

@@ -18,6 +18,9 @@ struct who {
 	uid_t real, saved;
 };
 
+/* A pidfd, which polls readable when the thread is gone. -1: it is gone, or the kernel has none for
+ * a thread that is not the first of its process (before 6.9). */
+int who_watch(pid_t thread);
 /* The process of the thread, which always costs little; 0: it is not there. */
 pid_t who_process(pid_t thread);
 /* False: it is not there. */

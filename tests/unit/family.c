@@ -152,6 +152,34 @@ static void watched_again(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* A process is remembered for a moment, and not when another one gets its number meanwhile. */
+static void number_again(void **state)
+{
+	struct caller caller;
+	pid_t child, again;
+
+	(void)state;
+	prctl(PR_SET_NAME, "former");
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	family_see(child, &caller);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_string_equal(caller.command, "former");
+	prctl(PR_SET_NAME, "later");
+	again = fork_as(child);
+	if (again < 0)
+		skip();
+	family_see(child, &caller);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_string_equal(caller.command, "later");
+	assert_int_equal(family_process(child), 0);
+}
+
 /* For the grandchild. 0, or the number of the question that had the wrong answer. */
 static unsigned char look_up(pid_t top, pid_t middle, bool orphan)
 {
@@ -212,8 +240,9 @@ static void descent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(identity),      cmocka_unit_test(nobody),  cmocka_unit_test(life),
-		cmocka_unit_test(watched_again), cmocka_unit_test(descent),
+		cmocka_unit_test(identity),     cmocka_unit_test(nobody),
+		cmocka_unit_test(life),         cmocka_unit_test(watched_again),
+		cmocka_unit_test(number_again), cmocka_unit_test(descent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

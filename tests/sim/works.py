@@ -22,8 +22,10 @@ def run(command, **options):
 
 def run_mutant(command, seconds, endless, env=None):
     """As run(); None: it hangs, which is so many seconds of the processor, so that the load of the
-    machine makes no difference, or `endless` seconds in any way."""
+    machine makes no difference, or `endless` seconds in any way. It has a process group of its own: a
+    mutant's kill(0), which no PID namespace keeps in, is not for this program."""
     def limit():
+        os.setpgrp()
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -164,19 +164,27 @@ static void a_full_pipe_is_not_waited_for(void **state)
 	log_line(LC_WARNING, "nobody reads");
 }
 
+/* By itself, and not because it used too much of the processor. */
+static void expect_child_ends(void)
+{
+	int status;
+
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+}
+
 /* The log's child waits for the pipe, and nobody for the child: after a second its lines are given
  * up. */
 static void the_child_waits_alone(void **state)
 {
 	static const char much[4096];
-	pid_t child;
 
 	(void)state;
 	log_to_child();
 	say(3, LC_WARNING);
 	log_finish();
 	assert_int_equal(lines(), 3);
-	assert_true(wait(NULL) > 0);
+	expect_child_ends();
 
 	fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
 	while (write(STDERR_FILENO, much, sizeof(much)) > 0)
@@ -189,8 +197,7 @@ static void the_child_waits_alone(void **state)
 	alarm(0);
 	close(reader);
 	reader = -1;
-	child = wait(NULL); /* nobody reads: it ends */
-	assert_true(child > 0);
+	expect_child_ends(); /* though nobody reads */
 }
 
 /* The log's child may come after its first lines, and from other processes: a guardian's. */
@@ -213,7 +220,34 @@ static void others_write_by_the_child(void **state)
 	log_finish();
 	assert_int_equal(lines(), 1);
 	assert_string_equal(text, "zklockfs: of a guardian\n");
-	assert_true(wait(NULL) > 0);
+	expect_child_ends();
+}
+
+static void exit_after(unsigned count)
+{
+	say(count, LC_WARNING);
+	_exit(0);
+}
+
+/* The guardian and its children have one limit together. */
+static void a_guardian_and_its_children_share_a_limit(void **state)
+{
+	(void)state;
+	log_prepare_child();
+	if (fork() == 0) {
+		log_in_guardian();
+		for (int i = 0; i < 3; i++) {
+			if (fork() == 0)
+				exit_after(LOG_BURST / 2);
+			(void)wait(NULL);
+		}
+		exit_after(LOG_BURST);
+	}
+	expect_child_ends();
+	log_to_child();
+	log_finish();
+	assert_int_equal(lines(), LOG_BURST);
+	expect_child_ends();
 }
 
 /* Lines that there was no room for are told when there is some, though no other line comes. */
@@ -339,6 +373,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
 		cmocka_unit_test_setup_teardown(the_child_waits_alone, begin, end),
 		cmocka_unit_test_setup_teardown(others_write_by_the_child, begin, end),
+		cmocka_unit_test_setup_teardown(a_guardian_and_its_children_share_a_limit, begin,
+	                                        end),
 		cmocka_unit_test_setup_teardown(dropped_lines_are_told_without_another, begin, end),
 		cmocka_unit_test_setup_teardown(each_line_names_the_mount, begin, end),
 		cmocka_unit_test_setup_teardown(records_have_no_limit, begin, end),

@@ -58,7 +58,7 @@ NO_ANSWER = errno.EHOSTUNREACH, errno.EBUSY    # of a call, after two seconds or
 NOBODY = 65534
 ALICE, BOB = 1001, 1002
 
-_TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning', re.IGNORECASE)
+_TROUBLE = re.compile(r'error|fail|assert|sanitizer|leak|warning|cannot unmount', re.IGNORECASE)
 _OF_ITSELF = re.compile(r'--\d+-- ')   # by valgrind, which does not know pidfd_open(2)
 _USUAL = re.compile(r'which can forget answered writes|the empty mount point is')
 _TOO_BUSY = re.compile(r'no reload, .*: (?:it is too slow|writes to the ensemble take too long)$', re.MULTILINE)
@@ -836,6 +836,31 @@ class Mount:
         check(not turns or not self.watched,
               '\n'.join(['a turn of the loop took too long:'] + turns + ['all of its log:', self.log()]))
         check(mounted(self.directory) is None, f'{self.host} is still mounted')
+
+
+class Systemd:
+    """What hears sd_notify(3)."""
+
+    def __init__(self, case):
+        self.path = case.directory + '/notify'
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.setblocking(False)
+        self.said = []
+
+    def listen(self):
+        try:
+            while True:
+                self.said.append(self.socket.recv(4096).decode())
+        except BlockingIOError:
+            return self.said
+
+    def status(self):
+        return next((text.removeprefix('STATUS=').rstrip('\n') for text in reversed(self.listen())
+                     if text.startswith('STATUS=')), '')
+
+    def until_status(self, pattern):
+        return until(lambda: re.fullmatch(pattern, self.status()), pattern)
 
 
 # ---- the case ----

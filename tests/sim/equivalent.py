@@ -4,6 +4,7 @@ change, the line (from the mutant, or from the engine if something was dropped),
 
 SAME = 'where they differ both values are the same'
 MEMORY = 'only where there is no memory, which tests/oom looks at'
+HOST_CLOCK = 'only where the host of a virtual machine shows its clock, which a test can neither stop nor set'
 STARVED = 'only where the machine has no memory or no descriptor left at the start'
 
 EXPLAINED = [
@@ -26,6 +27,15 @@ EXPLAINED = [
     ('fs/hold/ahead.c', 'ahead_granted', 'dropped call', 'free_question(question);', MEMORY),
     ('fs/daemon/keeper_run.c', 'place_gifts', '>= is >', 'if (keeper->gifts[i].number > 0 &&',
      'no gift has the number of the standard input'),
+    ('fs/hold/hold.c', 'hold_step', 'dropped assignment', 'front->holds->seekers -= hold->lineage != NULL;',
+     'families are looked for that nobody is of, which takes time'),
+    ('fs/daemon/reload.c', 'begin_check', 'dropped assignment', 'reload->wants_memory = true;',
+     'the other program gets the memory itself, which takes time'),
+    ('fs/host/log.c', 'write_stderr', '>= is >',
+     'if (send(child.fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)', 'a line has one byte at least'),
+    ('fs/host/pause_sources.c', 'pause_ptp', 'true is false', 'return false;', HOST_CLOCK),
+    ('fs/setup/credentials.c', 'fill', '- is +', '} while (n != 0 && len < PAGE_BYTES + 1);',
+     'then a read of no bytes ends it'),
     ('lock_watch.c', 'lock_watch_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('lock_watch.c', 'ask_front', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('lock_watch.c', 'ask_front', 'dropped call', 'lock_watch_none(lock);', MEMORY),

@@ -20,8 +20,11 @@ FLAGS = ['-DZKLOCKFS_VERSION="0"', '-DZKLOCKFS_WATCHDOG=50', '-DZKLOCKFS_CHECK_L
          *run(['pkg-config', '--cflags', 'fuse3']).stdout.split(), f'-I{ROOT}/fs']
 LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
 
-# The cases for a mutant of a room: those that try most of it in a second come first.
-CASES = {room: names.split() for room, names in {
+# The cases for a mutant of a file or a room: those that try most of it in a second come first.
+CASES = {place: names.split() for place, names in {
+    'fs/daemon/main.c': 'ensemble/tick_time',
+    'fs/request/open_file.c': 'show/history',
+    'fs/setup/mountpoint.c': 'daemon/sigterm',
     'daemon': """take/two_mounts survive/reload survive/reload_refused daemon/trace daemon/bad_arguments daemon/sigterm
         show/status show/metrics survive/remembered users/users_in_turn ensemble/server_restart
         survive/reload_on_lost ensemble/retry
@@ -128,11 +131,11 @@ class Frontend:
         program = self.link(None, replaced, name)
         if not hasattr(self.mine, 'port'):
             self.mine.port = next(self.ports)
-        rooms = {file.split('/')[1] for file in files}
-        for case in dict.fromkeys(case for room in sorted(rooms) for case in CASES[room]):
+        places = [*sorted(files), *sorted({file.split('/')[1] for file in files})]
+        for case in dict.fromkeys(case for place in places for case in CASES.get(place, ())):
             path = f'{ROOT}/tests/mount/{case}.py'
             own = re.search(r'server\.(stop|freeze|credentials)\b', read(path))
             yield case, alone('python3', path), {
                 'ZKLOCKFS': program, 'PYTHONPATH': ROOT + '/tests/mount', 'PYTHONDONTWRITEBYTECODE': '1',
-                'ZKLOCKFS_SLOWNESS': '0.4', 'ZKLOCKFS_CASE_SECONDS': '100',
+                'ZKLOCKFS_SLOWNESS': os.environ.get('ZKLOCKFS_SLOWNESS', '0.4'), 'ZKLOCKFS_CASE_SECONDS': '100',
                 **({} if own else {harness.LENT: str(self.mine.port)})}

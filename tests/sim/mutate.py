@@ -166,7 +166,7 @@ def shown(texts, site):
 
 def key_of(texts, site):
     """The first columns of a row of equivalent.py."""
-    function = FUNCTION.findall(texts[site.file], 0, site.start)[-1]
+    function = ['', *FUNCTION.findall(texts[site.file], 0, site.start)][-1]   # none: in a table before them
     return site.file, function, site.what, changed_line(texts, site)
 
 

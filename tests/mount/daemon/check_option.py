@@ -4,6 +4,7 @@
 another user, and ends with 32 if a mount would fail. It leaves nothing behind."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -30,6 +31,8 @@ class Checks:
         check_equal(len(found), len(words), what)
         for line, start in zip(found, words):
             check(line.startswith(start), f'{line!r} and not {start!r} in {what}')
+        for typical, longest in re.findall(r'a write takes ([\d.]+) ms, the longest of \d+ took ([\d.]+) ms', out):
+            check(0 < float(typical) <= float(longest), what)
         for line in lines:
             check(line in out, f'no {line!r} in {what}')
         for line in never:
@@ -158,6 +161,17 @@ def mount_points(checks, source):
     at(mine, None, '/etc/fuse.conf', '-o', 'allow_other', user=ALICE)
 
 
+def limited_waits(source, directory):
+    """A kernel that ends what waits for long, as flock_time_limit.py has it."""
+    os.makedirs(directory + '/fuse')
+    with open(directory + '/fuse/max_request_timeout', 'w', encoding='ascii') as file:
+        file.write('60\n')
+    check_equal(command(['mount', '--bind', directory, '/proc/sys/fs'])[0], 0, 'a limit')
+    got, out, _ = command([ZKLOCKFS, '--check', source])
+    check(got == 0 and 'risk   fs.fuse.max_request_timeout is 60 s: waiting opens get EINTR before' in out, out)
+    check_equal(command(['umount', '/proc/sys/fs'])[0], 0, 'umount')
+
+
 def few_rights(source):
     """What a container may lack; and a standard output that takes nothing."""
     no_mount = ['setpriv', '--bounding-set=-sys_admin', '--inh-caps=-sys_admin']
@@ -189,6 +203,7 @@ def test(case):
     tree = server.tree('/locks')
     mount_points(checks, source)
     few_rights(source)
+    limited_waits(source, case.directory + '/limits')
     check(set(server.tree('/locks')) >= set(tree), 'nodes that were there')
     until(lambda: len([path for path in server.tree('/locks') if 'examined' in path]) == 0, 'no node is left')
     until(lambda: server.metric('zk_global_sessions') == 2, 'the sessions of the test alone')

@@ -10,7 +10,7 @@ import errno
 import os
 import signal
 
-from harness import check, check_equal, check_errno, libc, mounted, run, until
+from harness import Systemd, check, check_equal, check_errno, libc, mounted, run, until
 
 
 def children(pid):
@@ -36,7 +36,8 @@ def to_all(case, server):
 def test(case):
     server = case.server()
     to_all(case, server)
-    mount, b = case.mount(server, 'a'), case.mount(server, 'b')
+    systemd = Systemd(case)
+    mount, b = case.mount(server, 'a', env={'NOTIFY_SOCKET': systemd.path}), case.mount(server, 'b')
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         idle = case.mount(server, number.name.lower())
         idle.process.send_signal(number)
@@ -72,6 +73,8 @@ def test(case):
     holder.do('fsync')
     check(not remote.answered(), 'the lock was given away')
     check_equal(mount.process.poll(), None, 'the daemon')
+    systemd.until_status('Shutting down, waiting for holders; 1 holder, 0 waiters; 0 losses since the start')
+    check('STOPPING=1\n' in systemd.said, systemd.said)
     # The bare directory can be mounted on again, though the daemon still serves its holder.
     check_equal(os.listdir(mount.directory), [], 'the bare mount point')
 

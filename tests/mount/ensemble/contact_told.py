@@ -7,36 +7,10 @@ is over though nobody holds, and one when contact is back."""
 import os
 import re
 import signal
-import socket
 
-from harness import check, check_equal, run, until
+from harness import Systemd, check, check_equal, run, until
 
 TIME = r'20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
-
-
-class Systemd:
-    """What hears sd_notify(3)."""
-
-    def __init__(self, case):
-        self.path = case.directory + '/notify'
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(self.path)
-        self.socket.setblocking(False)
-        self.said = []
-
-    def listen(self):
-        try:
-            while True:
-                self.said.append(self.socket.recv(4096).decode())
-        except BlockingIOError:
-            return self.said
-
-    def status(self):
-        return next((text.removeprefix('STATUS=').rstrip('\n') for text in reversed(self.listen())
-                     if text.startswith('STATUS=')), '')
-
-    def until_status(self, pattern):
-        return until(lambda: re.fullmatch(pattern, self.status()), pattern)
 
 
 def test(case):

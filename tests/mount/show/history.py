@@ -4,12 +4,13 @@
 only the user's own holds. `-o audit` writes the same to the log, without a limit; without this
 option the log has no such lines."""
 
+import errno
 import os
 import re
 import subprocess
 import time
 
-from harness import ALICE, BOB, check, check_equal, command, run, until
+from harness import ALICE, BOB, check, check_equal, check_errno, command, run, until
 
 COLUMNS = ['ENDED', 'LOCK', 'MODE', 'WAITED', 'HELD', 'END', 'PID', 'UID', 'COMMAND', 'SINCE', 'TOKEN', 'BY', 'REASON']
 MOST = 1000
@@ -99,6 +100,8 @@ def check_bounds(mount, copy):
     with open(copy, encoding='utf-8') as file:
         check_equal(file.read(), mount.read('.zklockfs', 'history'), 'the copy')
     check_equal(os.stat(mount.path('.zklockfs', 'history')).st_size, 0, 'the size')
+    with open(mount.path('.zklockfs', 'history'), 'rb') as file:
+        check_errno(errno.ESPIPE, os.lseek, file.fileno(), 0, os.SEEK_SET)   # as a pipe: it is read once
 
 
 def test(case):

@@ -80,9 +80,12 @@ static bool refuse_crowded(struct lock *lock, const struct queue *queue, const s
 	return true;
 }
 
+/* An upgrade is not: who bars its way, check_upgrade() says. */
 static bool refuse(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
                    struct lc_taker *taker)
 {
+	if (taker->replaces)
+		return false;
 	return taker->immediate ? refuse_immediate(lock, queue, crowd, taker)
 	                        : refuse_crowded(lock, queue, crowd, taker);
 }
@@ -91,8 +94,7 @@ static bool refuse(struct lock *lock, const struct queue *queue, const struct cr
 static void answer_queued(struct lock *lock, const struct queue *queue, const struct crowd *crowd,
                           struct lc_taker *taker)
 {
-	if (!waits_in_queue(taker) || taker->replaces || refuse(lock, queue, crowd, taker) ||
-	    taker->crowd == 0)
+	if (!waits_in_queue(taker) || refuse(lock, queue, crowd, taker) || taker->crowd == 0)
 		return;
 	taker->crowd = 0;
 	entry_touch(&taker->entry);

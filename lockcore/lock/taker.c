@@ -254,6 +254,14 @@ void taker_drop_spare(struct lc_taker *taker)
 	taker_step(taker);
 }
 
+/* To the end: the order of creates is the order of entries. */
+static void list_last(struct lc_taker *taker)
+{
+	DL_DELETE(taker->entry.lock->takers.all, taker);
+	DL_APPEND(taker->entry.lock->takers.all, taker);
+	stored_move(&taker->entry.stored);
+}
+
 void taker_replace(struct lc_taker *taker, struct lc_taker *old)
 {
 	assert(taker->entry.mode == LC_EXCLUSIVE && old->entry.lock == taker->entry.lock &&
@@ -261,6 +269,8 @@ void taker_replace(struct lc_taker *taker, struct lc_taker *old)
 	taker->replaces = old;
 	old->replaced_by = taker;
 	entry_touch(&taker->entry);
+	if (taker->entry.state == ENTRY_ABSENT)
+		list_last(taker); /* records are read in this order: see taker_record.c */
 }
 
 void taker_part(struct lc_taker *taker)
@@ -377,10 +387,7 @@ static void create_entry(struct lc_taker *taker)
 		taker_fail(taker, -ENOMEM);
 		return;
 	}
-	/* To the end: the order of creates is the order of entries. */
-	DL_DELETE(lock->takers.all, taker);
-	DL_APPEND(lock->takers.all, taker);
-	stored_move(&taker->entry.stored);
+	list_last(taker);
 	/* Sent back to back: a free lock costs one round trip. */
 	if (taker_needs_list(taker))
 		lock_want_list(lock);

@@ -443,6 +443,27 @@ static void upgrades(void **state)
 	}
 }
 
+/* A try is to replace a holder that got the lock while it probed: it queues, as any upgrade. */
+static void upgrade_of_one_that_probes(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *old = takers_take(rig, 1, LC_SHARED, LC_FOREVER), *taker;
+
+	takers_turn(rig);
+	takers_answer_made(rig, old, 1);
+	taker = takers_take(rig, 2, LC_EXCLUSIVE, 0);
+	takers_turn(rig);
+	takers_answer_list(rig, "#2-1");
+	rig_expect_told(rig, "1 taken");
+	assert_int_equal(taker->wait, WAIT_PROBING);
+	assert_true(lc_replace(taker, old));
+	takers_answer_list(rig, "#2-1");
+	rig_expect_told(rig, "");
+	takers_answer_made(rig, taker, 2);
+	takers_answer_lists(rig, "#2-1 #3-2");
+	rig_expect_told(rig, "2 taken");
+}
+
 /* The upgrade waits for the last of the other clients' shared entries. */
 static void upgrade_waits(void **state)
 {
@@ -580,6 +601,7 @@ int main(void)
 		TAKERS_TEST(tried_and_came_too_late),
 		TAKERS_TEST(nobody_is_refused_while_unresolved),
 		cmocka_unit_test(upgrades),
+		TAKERS_TEST(upgrade_of_one_that_probes),
 		TAKERS_TEST(upgrade_waits),
 		TAKERS_TEST(beside_incompatible),
 		TAKERS_TEST(beside_incompatible_in_the_zone),

@@ -379,6 +379,32 @@ static void may_not_replace(void **state)
 	assert_false(lc_replace(takers_take(rig, 6, LC_EXCLUSIVE, LC_FOREVER), old));
 }
 
+/* A taker is recorded behind the one that it is to replace, as the next process wants it. */
+static void replaces_one_that_came_later(void **state)
+{
+	struct book book = {0};
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2"),
+			*old = takers_take(rig, 2, LC_SHARED, LC_FOREVER);
+	struct lock *lock = taker->entry.lock;
+
+	stored_begin(&book, &taker->entry.stored, LC_KIND_TAKER, 0);
+	stored_begin(&book, &old->entry.stored, LC_KIND_TAKER, 0);
+	takers_turn(rig);
+	takers_answer_made(rig, old, 3);
+	lock_want_list(lock);
+	takers_turn(rig);
+	takers_answer_list(rig, "#3-3"); /* somebody has deleted the taker's entry */
+	rig_expect_told(rig, "2 taken");
+	assert_int_equal(taker->wait, WAIT_MISSING);
+	assert_true(taker->entry.stored.key < old->entry.stored.key);
+	assert_true(lc_replace(taker, old));
+	assert_true(taker->entry.stored.key > old->entry.stored.key);
+	assert_ptr_equal(lock->takers.all, old);
+	stored_end(&taker->entry.stored);
+	stored_end(&old->entry.stored);
+}
+
 /* ---- leaving ---- */
 
 static void leaves(void **state)
@@ -502,6 +528,7 @@ int main(void)
 		TAKERS_TEST(guarded_for_a_session_timeout),
 		TAKERS_TEST(asks_to_replace),
 		TAKERS_TEST(may_not_replace),
+		TAKERS_TEST(replaces_one_that_came_later),
 		TAKERS_TEST(leaves),
 		TAKERS_TEST(leaves_what_it_holds),
 		TAKERS_TEST(told_in_several_turns),

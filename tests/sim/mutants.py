@@ -616,8 +616,8 @@ mutant(14, 'try_does_not_list_first', 'take.c',
        'if (taker->crowd > 0)',
        sim())
 mutant(14, 'try_waits', 'judge.c',
-       'if (!waits_in_queue(taker) || taker->replaces ||',
-       'if (!waits_in_queue(taker) || taker->replaces || taker->immediate ||',
+       'if (!waits_in_queue(taker) ||',
+       'if (!waits_in_queue(taker) || taker->immediate ||',
        sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',
        'request->wait_us ? request->wait_us : probe_limit(lc)',
@@ -665,8 +665,8 @@ mutant(14, 'try_judged_by_an_older_list', 'admission.c',
        'taker->wait == WAIT_PROBING;',
        TAKERS)
 mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
-       'if (!waits_in_queue(taker) || taker->replaces ||',
-       'if (!waits_in_queue(taker) ||',
+       '\tif (taker->replaces)\n\t\treturn false;\n',
+       '',
        TAKERS)
 CROWD = unit('tests/layer/crowd.c')
 mutant(14, 'crowd_not_listed_first', 'take.c',
@@ -757,6 +757,10 @@ mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\t/* its guarded',
        sim('any', 1100))
 
+mutant(16, 'recorded_before_the_one_it_replaces', 'taker.c',
+       '\t\tlist_last(taker); /* records are read in this order: see taker_record.c */\n',
+       '\t\t;\n',
+       TAKE)
 mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
        '\ttaker_replace(taker, old);\n\tlock_want_list(taker->entry.lock);\n',
        '\ttaker_replace(taker, old);\n',

@@ -164,7 +164,7 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void expand_level(void *state, double until)
+static void expand_level(void *state)
 {
 	for (size_t i = 0; i < check.now.count && !check.result.wrong && !check.stopped; i++) {
 		if (fread(&check.expanded, sizeof(check.expanded), 1, check.now.file) != 1 ||
@@ -174,17 +174,15 @@ static void expand_level(void *state, double until)
 		}
 		check.turns = 0;
 		check.model->expand(state);
-		if (i % 1024 == 0 && until > 0 && now() > until)
-			check.stopped = true;
 	}
 }
 
-static void begin(const struct check_model *model, const struct check_limits *limits, void *state)
+static void begin(const struct check_model *model, size_t max_states, void *state)
 {
 	memset(&check, 0, sizeof(check));
 	check.model = model;
-	check.max = limits->states;
-	for (check.room = 1 << 16; check.room < limits->states + limits->states / 2;)
+	check.max = max_states;
+	for (check.room = 1 << 16; check.room < max_states + max_states / 2;)
 		check.room *= 2;
 	check.met = allocate(check.room, sizeof(*check.met));
 	check.before = allocate(check.max, sizeof(*check.before));
@@ -202,19 +200,18 @@ static void finish(void)
 	free(check.turn);
 }
 
-struct check_result check_run(const struct check_model *model, const struct check_limits *limits,
-                              FILE *trace)
+struct check_result check_run(const struct check_model *model, size_t max_states, FILE *trace)
 {
 	void *state = allocate(1, model->size);
-	double begun = now(), until = limits->seconds > 0 ? begun + limits->seconds : 0;
+	double begun = now();
 
-	begin(model, limits, state);
+	begin(model, max_states, state);
 	for (; check.next.count > 0 && !check.result.wrong && !check.stopped;
 	     check.result.depth++) {
 		check.now = check.next;
 		rewind(check.now.file);
 		check.next = (struct level){.file = open_level()};
-		expand_level(state, until);
+		expand_level(state);
 		fclose(check.now.file);
 	}
 	check.result.seconds = now() - begun;

@@ -28,11 +28,6 @@ struct check_model {
 	void (*print_action)(unsigned action, FILE *file);
 };
 
-struct check_limits {
-	size_t states;
-	double seconds; /* 0: no limit */
-};
-
 enum check_verdict { CHECK_ALL_GOOD, CHECK_WRONG, CHECK_STOPPED };
 
 struct check_result {
@@ -48,7 +43,6 @@ void check_next(const void *state, unsigned action);
 /* A state that follows, but is beyond a bound of the model. */
 void check_drop(void);
 /* Prints the way to the first state that is wrong, unless `trace` is NULL. */
-struct check_result check_run(const struct check_model *model, const struct check_limits *limits,
-                              FILE *trace);
+struct check_result check_run(const struct check_model *model, size_t max_states, FILE *trace);
 
 #endif

@@ -66,6 +66,24 @@ void trim_log(void)
 	}
 }
 
+/* The takers of a mount come in the order of their numbers, and queue in this order. */
+static bool is_overtaken(int e)
+{
+	int first = e - e % config.users;
+
+	for (int k = first; k < e; k++)
+		if (config.owner[k] == config.owner[e] && S.taker[k].state == WAIT &&
+		    !(S.taker[k].more & A_MADE) && !is_try(k))
+			return true;
+	return false;
+}
+
+static bool is_hopeless(int e)
+{
+	return S.taker[e].state == WAIT && is_try(e) && !is_upgrade(e) &&
+	       !(S.taker[e].more & A_FREE);
+}
+
 bool append(struct change change)
 {
 	if (S.logged >= LOG_MAX) {
@@ -74,6 +92,10 @@ bool append(struct change change)
 	}
 	if (change.made && S.taker[change.made - 1].more & A_MADE)
 		S.broken = BROKEN_TWO;
+	if (change.made && is_overtaken(change.made - 1))
+		S.broken = BROKEN_ORDER;
+	if (change.made && is_hopeless(change.made - 1))
+		S.broken = BROKEN_HOPELESS;
 	if (change.made) {
 		S.number[change.made - 1] = ++S.numbers;
 		S.taker[change.made - 1].more |= A_MADE;

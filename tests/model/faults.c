@@ -48,7 +48,7 @@ static void request_lost(struct request request)
 			watch_answered(&mount->front_watch, false);
 		break;
 	case R_LIST:
-		mount->lists--;
+		list_is_answered();
 		break;
 	case R_CANDIDATE:
 		S.taker[e].more &= (uint8_t)~A_CANDIDATE;
@@ -71,6 +71,10 @@ static void requests_lost(int happened)
 	for (int i = 0; i < before.requests; i++) {
 		struct request request = before.request[i];
 
+		if (request.kind == R_WRITE && request.check & FORMER) {
+			mount->request[mount->requests++] = request;
+			continue;
+		}
 		request_lost(request);
 		if (request.kind <= R_BEAT && happened-- > 0)
 			continue;
@@ -114,7 +118,7 @@ static void lose_connection(const struct state *s, int m)
 
 	S = *s;
 	M = m;
-	mount->link = 0;
+	mount->link = mount->names = 0;
 	EACH_TAKER(e)
 		if (S.taker[e].watch == W_GOOD)
 			S.taker[e].watch = W_OLD;
@@ -129,7 +133,7 @@ static void lose_connection(const struct state *s, int m)
 
 static void act_cut(const struct state *s, int m)
 {
-	if (s->cuts == 0 || s->mount[m].link != 2 || !s->mount[m].session)
+	if (s->cuts == 0 || s->mount[m].link == 0)
 		return;
 	lose_connection(s, m);
 	S.cuts--;
@@ -140,7 +144,7 @@ static void act_cut(const struct state *s, int m)
  * so its server may be one that lags. */
 static void act_reload(const struct state *s, int m)
 {
-	if (s->reloads == 0 || s->mount[m].link != 2 || !s->mount[m].session)
+	if (s->reloads == 0 || !s->mount[m].session)
 		return;
 	for (int pos = 0; pos <= s->mount[m].applied; pos++) {
 		struct mount *mt = &S.mount[m];
@@ -229,21 +233,60 @@ static void act_lease_end(const struct state *s, int m)
 	done(LEASE_END, m, -1);
 }
 
+/* No more of it. */
+static void mount_ends(int m)
+{
+	memset(&S.mount[m], 0, sizeof(S.mount[m]));
+	S.mount[m].applied = S.logged;
+	for (int e = 0; e < config.takers; e++)
+		if (config.owner[e] == m)
+			S.taker[e] = (struct taker){
+				.state = LEFT_OUT(lost_holds_on) && S.taker[e].state == HELD
+			                         ? HELD
+			                         : DEAD};
+}
+
+/* The mount hears of it when it connects: act_again(). */
 static void act_expire(const struct state *s, int m)
 {
-	if (s->mount[m].lease || !s->mount[m].session || s->mount[m].link == 2)
+	struct mount *mount = &S.mount[m];
+
+	if (s->mount[m].lease || !s->mount[m].session)
+		return;
+	lose_connection(s, m);
+	if (!append((struct change){.deleted = (uint8_t)(committed(&S) & config.of_mount[m])}))
+		return;
+	if (!config.again || s->mount[m].session == 2) {
+		mount_ends(m);
+	} else {
+		memset(mount->request, 0, sizeof(mount->request));
+		mount->requests = mount->watches = mount->session = mount->late = 0;
+		mount->more &= (uint8_t) ~(N_MARKS | N_OLD_CONNECTION);
+		mount->applied = S.logged;
+	}
+	done(EXPIRE, m, -1);
+}
+
+/* It is told that its session has ended, and begins another one, at a server that knows of that. */
+static void act_again(const struct state *s, int m)
+{
+	struct mount *mount = &S.mount[m];
+
+	if (s->mount[m].session || !config.again)
 		return;
 	S = *s;
 	M = m;
-	if (!append((struct change){.deleted = (uint8_t)(committed(&S) & config.of_mount[m])}))
-		return;
-	memset(&S.mount[m], 0, sizeof(S.mount[m]));
-	S.mount[m].applied = S.logged;
-	forget_answers(m);
+	mount->front = mount->unseen = 0;
+	mount->flags &= (uint8_t) ~(M_LEAVER | M_LEASE | M_UNRESOLVED | M_WRITE_OK);
+	mount->more &= (uint8_t)~N_TOGETHER;
+	watch_none();
 	EACH_TAKER(e)
-		S.taker[e] = (struct taker){
-			.state = LEFT_OUT(lost_holds_on) && S.taker[e].state == HELD ? HELD : DEAD};
-	done(EXPIRE, m, -1);
+		loss_of_session(e);
+	mount->session = 2;
+	mount->link = 1;
+	mount->more |= N_BEATING;
+	push(R_BEAT, 0, 0, 0);
+	done(AGAIN, m, -1);
 }
 
 static void act_opdel(const struct state *s, int e)
@@ -349,6 +392,7 @@ void expand_faults(const struct state *s)
 		act_skip(s, m);
 		act_lease_end(s, m);
 		act_expire(s, m);
+		act_again(s, m);
 		act_beat(s, m);
 	}
 	expand_operators(s);

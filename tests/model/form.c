@@ -70,17 +70,19 @@ static void swap_mounts(const struct state *s, struct state *r, int a, int b)
 {
 	int to[TAKERS], from_a = 0, from_b = 0;
 
-	for (int e = config.takers - 1; e >= 0; e--) {
-		to[e] = e;
+	for (int e = config.users - 1; e >= 0; e--) {
 		if (config.owner[e] == a)
 			from_a = e;
 		if (config.owner[e] == b)
 			from_b = e;
 	}
-	for (int e = 0; e < config.takers; e++)
+	for (int e = 0; e < config.users; e++) {
 		to[e] = config.owner[e] == a   ? e - from_a + from_b
 		        : config.owner[e] == b ? e - from_b + from_a
 		                               : e;
+		if (config.again)
+			to[e + config.users] = to[e] + config.users;
+	}
 	*r = *s;
 	for (int e = 0; e < config.takers; e++) {
 		r->taker[to[e]] = s->taker[e];
@@ -127,13 +129,12 @@ static void swap_mounts(const struct state *s, struct state *r, int a, int b)
 
 static bool alike(int a, int b)
 {
-	int shift = 0;
+	unsigned of_a = config.of_mount[a], of_b = config.of_mount[b];
+	int shift = __builtin_ctz(of_b) - __builtin_ctz(of_a);
 
-	if (__builtin_popcount(config.of_mount[a]) != __builtin_popcount(config.of_mount[b]))
-		return false;
-	shift = __builtin_ctz(config.of_mount[b]) - __builtin_ctz(config.of_mount[a]);
-	return (config.shared & config.of_mount[a]) << shift ==
-	       (config.shared & config.of_mount[b]);
+	return of_a << shift == of_b && (config.shared & of_a) << shift == (config.shared & of_b) &&
+	       (config.tries & of_a) << shift == (config.tries & of_b) &&
+	       (config.upgrades & of_a) << shift == (config.upgrades & of_b);
 }
 
 void normal_form(void)

@@ -5,6 +5,27 @@
  */
 #include "model.h"
 
+/* An entry stands before it that it has to wait for: so it does at the leader, whatever this mount
+ * was shown. Those of ours that leave, and the one whose place it takes, are none. `leaver`: it is
+ * the holder that leaves. */
+static bool is_past_others(int e, bool leaver)
+{
+	unsigned there = committed(&S);
+	int before = 0, shared = 0;
+
+	for (int k = 0; k < config.takers; k++) {
+		bool leaves = config.owner[k] == M &&
+		              (!is_wanted(k) || (leaver && S.taker[k].state == HELD));
+		bool old = S.taker[e].more & A_REPLACES && replaced(e) == k;
+
+		if (!(there & BIT(k)) || S.number[k] >= S.number[e] || leaves || old)
+			continue;
+		before += !is_shared(k);
+		shared += is_shared(k);
+	}
+	return is_shared(e) ? before > 0 : before >= config.slots || shared > 0;
+}
+
 /* Also what the judge remembers. */
 static void grant(int e, bool first, enum how how)
 {
@@ -13,7 +34,11 @@ static void grant(int e, bool first, enum how how)
 
 	if (!((shown(&S, M) | going) & BIT(e)) && !(unseen && !is_seen(e)))
 		S.broken = BROKEN_DEAD_GRANT;
-	if (!is_shared(e) && there) {
+	if (there && is_past_others(e, unseen))
+		S.broken = BROKEN_PAST;
+	if (taker->more & A_REPLACES && S.taker[replaced(e)].state != HELD)
+		S.broken = BROKEN_UPGRADE;
+	if (!is_shared(e) && there && config.slots == 1) {
 		if (S.number[e] < S.last_token)
 			S.broken = BROKEN_TOKEN;
 		S.last_token = S.number[e];
@@ -29,8 +54,8 @@ static int find_next(int h)
 	if ((me()->flags & M_UNRESOLVED && !LEFT_OUT(create_again_before_the_list)) ||
 	    !(S.taker[h].flags & F_FIRST) || is_shared(h))
 		return -1;
-	for (int e = h + 1; e < config.takers && config.owner[e] == M; e++) {
-		if (!is_in_list(e) || !is_queued(e))
+	for (int e = taker_behind(h); e >= 0; e = taker_behind(e)) {
+		if (!is_queued(e))
 			continue;
 		if ((!(S.taker[e].flags & F_ADJACENT) && !LEFT_OUT(hand_off_past_a_remote_entry)) ||
 		    (S.taker[e].flags & F_GONE))
@@ -51,10 +76,10 @@ void handoff_watch_next(int h)
 
 static bool next_is_unplaced(int h)
 {
-	for (int e = h + 1; e < config.takers && config.owner[e] == M; e++) {
+	for (int e = taker_behind(h); e >= 0; e = taker_behind(e)) {
 		if (S.taker[e].state != WAIT || S.taker[e].entry == ABSENT)
 			continue;
-		return S.taker[e].entry == PRESENT && !is_shared(e) &&
+		return S.taker[e].entry == PRESENT && !is_shared(e) && config.slots == 1 &&
 		       !(S.taker[e].flags & F_ADJACENT) && !S.taker[e].ahead;
 	}
 	return false;
@@ -77,7 +102,7 @@ static void delete_held_back(void)
 		return;
 	mount->flags &= (uint8_t)~M_HELD_BACK;
 	EACH_TAKER(e)
-		if (is_in_list(e) && !is_wanted(e) && S.taker[e].entry == PRESENT)
+		if (!is_wanted(e) && S.taker[e].entry == PRESENT)
 			taker_step(e);
 }
 
@@ -149,7 +174,7 @@ void handoff_wait(int front, int ahead)
 	me()->front = (uint8_t)(front + 1);
 	entry_watch(front);
 	EACH_TAKER(e)
-		if (is_in_list(e) && is_next(e, ahead))
+		if (is_next(e, ahead))
 			entry_watch(e);
 	watch_front(ahead);
 }
@@ -171,9 +196,11 @@ bool handoff_by_event(int ahead)
 {
 	bool granted = false;
 
+	if (config.slots != 1)
+		return false;
 	EACH_TAKER(e) {
-		if (!is_in_list(e) || !is_next(e, ahead) ||
-		    (!is_seen(e) && !LEFT_OUT(event_grants_what_is_gone)) || !may_grant())
+		if (!is_next(e, ahead) || (!is_seen(e) && !LEFT_OUT(event_grants_what_is_gone)) ||
+		    !may_grant())
 			continue;
 		handoff_grant(e, !is_shared(e), BY_EVENT);
 		granted = true;
@@ -183,8 +210,8 @@ bool handoff_by_event(int ahead)
 
 static int find_before(int e)
 {
-	for (int k = e - 1; k >= 0 && config.owner[k] == M; k--)
-		if (is_in_list(k) && S.taker[k].entry == PRESENT)
+	for (int k = taker_before(e); k >= 0; k = taker_before(k))
+		if (S.taker[k].entry == PRESENT)
 			return k;
 	return -1;
 }
@@ -210,15 +237,15 @@ void handoff_present(int e, bool made)
 	    t->state == WAIT && count_holding() == 0 && !(me()->flags & M_UNRESOLVED) &&
 	    may_grant()) {
 		handoff_grant(e, true, BY_CREATE);
-	} else if (t->state == WAIT && !needs_no_list() && !(t->flags & F_LISTED_SINCE)) {
+	} else if (t->state == WAIT && needs_list(e) && !(t->flags & F_LISTED_SINCE)) {
 		want_list();
 	}
 }
 
 void handoff_absent(int e)
 {
-	for (int k = e + 1; k < config.takers && config.owner[k] == M; k++) {
-		if (!is_in_list(k) || !is_queued(k))
+	for (int k = taker_behind(e); k >= 0; k = taker_behind(k)) {
+		if (!is_queued(k))
 			continue;
 		if (!(S.taker[e].flags & F_ADJACENT) && !LEFT_OUT(chain_forgotten_when_one_goes))
 			S.taker[k].flags &= (uint8_t)~F_ADJACENT;

@@ -19,21 +19,32 @@ static bool is_excused(const struct state *s, int e)
 	if (!(taker->more & A_UNSEEN_GRANT)) /* it is watched when it has held for 20 ms */
 		return shown(s, m) & BIT(e) || s->mount[m].link != 2 || taker->flags & F_RECHECK ||
 		       taker->watch == W_PENDING || taker->watch == W_RENEWING;
-	for (int guard = 0; guard < e; guard++)
+	for (int guard = 0; guard < config.takers; guard++)
 		if (config.owner[guard] == m && s->taker[guard].state == LEFT &&
 		    s->taker[guard].more & A_DELETED)
 			return true;
 	return false;
 }
 
-static bool two_hold(const struct state *s)
+/* An exclusive one holds beside a shared one, or there are more of them than slots. */
+static bool too_many_hold(const struct state *s)
 {
-	for (int a = 0; a < config.takers; a++)
-		for (int b = a + 1; b < config.takers; b++)
-			if (s->taker[a].state == HELD && s->taker[b].state == HELD &&
-			    !(is_shared(a) && is_shared(b)) && !is_excused(s, a) &&
-			    !is_excused(s, b))
-				return true;
+	int exclusive = 0, shared = 0;
+
+	for (int e = 0; e < config.takers; e++) {
+		if (s->taker[e].state != HELD || is_excused(s, e))
+			continue;
+		exclusive += !is_shared(e);
+		shared += is_shared(e);
+	}
+	return exclusive > config.slots || (exclusive > 0 && shared > 0);
+}
+
+static bool holds_both(const struct state *s)
+{
+	for (int e = 0; e < config.takers; e++)
+		if (s->taker[e].state == HELD && s->taker[e].more & A_REPLACES)
+			return true;
 	return false;
 }
 
@@ -51,6 +62,8 @@ static bool is_quiet(const struct state *s)
 	for (int m = 0; m < config.mounts; m++) {
 		const struct mount *mount = &s->mount[m];
 
+		if (!mount->session && config.again)
+			return false;
 		if (mount->session &&
 		    (mount->link != 2 || mount->requests > 0 || mount->applied != s->logged ||
 		     mount->unsent || !mount->lease || mount->more & N_MARKS))
@@ -64,10 +77,11 @@ static bool is_quiet(const struct state *s)
 
 static bool is_first_of_mount(const struct state *s, int e)
 {
-	for (int before = 0; before < e; before++) {
+	for (int before = 0; before < config.takers; before++) {
 		int state = s->taker[before].state;
 
 		if (config.owner[before] == config.owner[e] &&
+		    s->taker[before].place < s->taker[e].place &&
 		    (state == WAIT || state == HELD || state == LOST))
 			return false;
 	}
@@ -79,7 +93,7 @@ static const char *judge_taker(const struct state *s, int e)
 	const struct taker *taker = &s->taker[e];
 	bool there = committed(s) & BIT(e);
 
-	if (taker->state == LEFT && taker->entry == ABSENT && there)
+	if (((taker->state == LEFT && taker->entry == ABSENT) || taker->state == DEAD) && there)
 		return "an entry has no taker";
 	if (taker->state == LEFT && taker->entry != ABSENT)
 		return "the entry of one who left remains";
@@ -88,25 +102,46 @@ static const char *judge_taker(const struct state *s, int e)
 	/* One behind others of its mount is not watched: it hears of it when it is next. */
 	if (taker->state == WAIT && (taker->entry == ABSENT || !there) && is_first_of_mount(s, e))
 		return "a waiter has no entry";
+	if (taker->state == WAIT && is_try(e))
+		return "one waits who does not want to";
 	return NULL;
 }
 
 static bool somebody_waits_for_nothing(const struct state *s)
 {
 	unsigned there = committed(s);
-	bool before = false, exclusive_before = false;
+	int before = 0, shared_before = 0;
 
 	for (int number = 1; number <= s->numbers; number++)
 		for (int e = 0; e < config.takers; e++) {
 			if (s->number[e] != number || !(there & BIT(e)))
 				continue;
 			if (s->taker[e].state == WAIT &&
-			    !(is_shared(e) ? exclusive_before : before))
+			    (is_shared(e) ? before == shared_before
+			                  : shared_before == 0 && before < config.slots))
 				return true;
-			before = true;
-			exclusive_before |= !is_shared(e);
+			before++;
+			shared_before += is_shared(e);
 		}
 	return false;
+}
+
+/* Nobody can go on by himself: a holder that waits for an upgrade does not leave before. */
+static bool all_wait(const struct state *s)
+{
+	unsigned waits = 0;
+
+	for (int e = 0; e < config.takers; e++) {
+		if (s->taker[e].state != WAIT)
+			continue;
+		waits |= BIT(e);
+		if (s->taker[e].more & A_REPLACES)
+			waits |= BIT(replaced(e));
+	}
+	for (int e = 0; e < config.takers; e++)
+		if ((s->taker[e].state == HELD || s->taker[e].state == LOST) && !(waits & BIT(e)))
+			return false;
+	return waits;
 }
 
 static const char *judge_quiet(const struct state *s)
@@ -115,7 +150,9 @@ static const char *judge_quiet(const struct state *s)
 
 	for (int e = 0; e < config.takers && !wrong; e++)
 		wrong = judge_taker(s, e);
-	return !wrong && somebody_waits_for_nothing(s) ? "somebody waits for a free lock" : wrong;
+	if (!wrong && somebody_waits_for_nothing(s))
+		wrong = "somebody waits for a free lock";
+	return !wrong && all_wait(s) ? "all wait for each other" : wrong;
 }
 
 const char *judge(const void *state)
@@ -129,11 +166,25 @@ const char *judge(const void *state)
 		return "a token does not rise";
 	case BROKEN_TWO:
 		return "a taker has two entries";
+	case BROKEN_TRY:
+		return "a try is refused, and nobody is in its way";
+	case BROKEN_CAUSE:
+		return "a place or a lock is lost without a cause";
+	case BROKEN_UPGRADE:
+		return "an upgrade without a shared hold, or refused without a reason";
+	case BROKEN_PAST:
+		return "granted past an entry";
+	case BROKEN_HOPELESS:
+		return "a try makes an entry, and somebody was in its way all the time";
+	case BROKEN_ORDER:
+		return "one who came later queues first";
 	default:
 		break;
 	}
-	if (two_hold(s))
+	if (too_many_hold(s))
 		return "two hold";
+	if (holds_both(s))
+		return "an upgrade holds both";
 	if (evicted_holds(s))
 		return "an evicted one holds";
 	return is_quiet(s) ? judge_quiet(s) : NULL;

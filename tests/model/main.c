@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-struct config config = {.on_lost = true, .waiters_leave = true, .slow = true, .symmetry = true};
+struct config config = {
+	.slots = 1, .on_lost = true, .waiters_leave = true, .slow = true, .symmetry = true};
 enum mutant mutant;
 
 #define MUTANT_NAME(name) #name,
@@ -91,6 +92,7 @@ static void print_action(unsigned action, FILE *file)
 		[SKIP] = "another server, which knows more, for mount",
 		[LEASE_END] = "the lease ends of mount",
 		[EXPIRE] = "the session ends of mount",
+		[AGAIN] = "is told so, and begins a new session: mount",
 		[DELETE] = "an operator deletes the entry of taker",
 		[PAIR] = "an operator deletes in one transaction the entries of takers",
 		[MARK] = "an evictor marks the entry of taker",
@@ -118,8 +120,10 @@ static const struct check_model model = {
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: model [-c TAKERS,...] [-s MASK] [-o N] [-p N] [-d N] [-r N] [-e N] "
-	                "[-k N] [-l] [-w] [-H] [-y] [-m MUTANT] [-n MILLIONS] [-t SECONDS] [-x]\n");
+	fprintf(stderr,
+	        "usage: model [-c TAKERS,...] [-s MASK] [-t MASK] [-u MASK] [-i SLOTS] [-a] "
+	        "[-o N] [-p N] [-d N] [-r N] [-e N] [-k N] [-l] [-w] [-H] [-y] [-m MUTANT] [-n "
+	        "MILLIONS] [-x]\n");
 	exit(2);
 }
 
@@ -129,14 +133,41 @@ static void set_takers(const char *text)
 	for (; *text; text++) {
 		if (*text == ',')
 			continue;
-		if (config.mounts >= MOUNTS || config.takers + (*text - '0') > TAKERS)
+		if (config.mounts >= MOUNTS || config.users + (*text - '0') > TAKERS)
 			usage();
 		for (int i = 0; i < *text - '0'; i++) {
-			config.of_mount[config.mounts] |= BIT(config.takers);
-			config.owner[config.takers++] = config.mounts;
+			config.of_mount[config.mounts] |= BIT(config.users);
+			config.owner[config.users++] = config.mounts;
 		}
 		config.mounts++;
 	}
+}
+
+static bool has_shared_before(int e)
+{
+	for (int old = e - 1; old >= 0 && config.owner[old] == config.owner[e]; old--)
+		if (config.shared & BIT(old))
+			return true;
+	return false;
+}
+
+/* Each taker may go on in a new session, as another one: see loss_of_session(). */
+static void double_takers(void)
+{
+	config.takers = config.users;
+	if (!config.again)
+		return;
+	if (2 * config.users > TAKERS)
+		usage();
+	for (int e = 0; e < config.users; e++) {
+		config.of_mount[config.owner[e]] |= BIT(config.takers);
+		config.owner[config.takers++] = config.owner[e];
+	}
+}
+
+static unsigned mask(const char *text)
+{
+	return (unsigned)strtoul(text, NULL, 0);
 }
 
 static void set_mutant(const char *name)
@@ -183,6 +214,12 @@ static void set_switch(int option, FILE **trace)
 	case 'H':
 		config.slow = false;
 		break;
+	case 'a':
+		config.again = true;
+		break;
+	case 'i':
+		config.slots = atoi(optarg);
+		break;
 	case 'y':
 		config.symmetry = false;
 		break;
@@ -194,42 +231,49 @@ static void set_switch(int option, FILE **trace)
 	}
 }
 
-static void read_options(int argc, char **argv, struct check_limits *limits, FILE **trace)
+static void read_options(int argc, char **argv, size_t *max_states, FILE **trace)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "c:s:o:p:d:r:e:k:lwHyxm:n:t:")) != -1)
+	while ((option = getopt(argc, argv, "c:s:t:u:i:ao:p:d:r:e:k:lwHyxm:n:")) != -1)
 		switch (option) {
 		case 'c':
 			set_takers(optarg);
 			break;
 		case 's':
-			config.shared = (unsigned)strtoul(optarg, NULL, 0);
+			config.shared = mask(optarg);
+			break;
+		case 't':
+			config.tries = mask(optarg);
+			break;
+		case 'u':
+			config.upgrades = mask(optarg);
 			break;
 		case 'm':
 			set_mutant(optarg);
 			break;
 		case 'n':
-			limits->states = (size_t)(atof(optarg) * 1e6);
-			break;
-		case 't':
-			limits->seconds = atof(optarg);
+			*max_states = (size_t)(atof(optarg) * 1e6);
 			break;
 		default:
 			set_switch(option, trace);
 		}
-	if (optind < argc || config.takers == 0)
+	if (optind < argc || config.users == 0 || config.slots < 1)
 		usage();
+	for (int e = 0; e < config.users; e++)
+		if (config.upgrades & BIT(e) && !has_shared_before(e))
+			usage();
+	double_takers();
 }
 
 int main(int argc, char **argv)
 {
-	struct check_limits limits = {.states = 4000000};
+	size_t max_states = 4000000;
 	struct check_result result;
 	FILE *trace = stdout;
 
-	read_options(argc, argv, &limits, &trace);
-	result = check_run(&model, &limits, trace);
+	read_options(argc, argv, &max_states, &trace);
+	result = check_run(&model, max_states, trace);
 	printf("%s: %zu states, %zu steps, depth %u, %.1f s%s\n",
 	       result.wrong                      ? result.wrong
 	       : result.verdict == CHECK_STOPPED ? "stopped at a limit, nothing wrong so far"

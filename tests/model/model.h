@@ -30,14 +30,18 @@
 
 /* What is gone through. */
 struct config {
-	int mounts, takers;
+	int mounts, takers, users; /* users: the takers without those of new sessions */
 	int owner[TAKERS];         /* the mount of each taker */
 	unsigned of_mount[MOUNTS]; /* its takers: a mask */
 	unsigned shared;           /* takers that ask for a shared lock: a mask */
-	int deletes, pairs;        /* entries that an operator deletes; two in one transaction */
+	unsigned tries;            /* takers that do not wait: a mask */
+	unsigned upgrades;         /* takers that replace the last shared one before: a mask */
+	int slots;
+	int deletes, pairs; /* entries that an operator deletes; two in one transaction */
 	int cuts, reloads, ends, marks; /* connections, processes, leases that end; evictions */
 	bool on_lost, waiters_leave;
-	bool slow; /* some hold for 20 ms */
+	bool again; /* a mount whose session has ended begins another one, once */
+	bool slow;  /* some hold for 20 ms */
 	bool symmetry;
 };
 extern struct config config;
@@ -72,6 +76,25 @@ extern struct config config;
 	X(leaver_goes_in_silence)                    \
 	X(held_back_is_not_asked)                    \
 	X(guard_of_a_hand_off_forgotten)             \
+	X(try_judged_by_own_leavers)                 \
+	X(try_judged_while_unresolved)               \
+	X(try_waits)                                 \
+	X(try_does_not_list_first)                   \
+	X(order_reversed_after_a_session)            \
+	X(not_queued_again_after_a_session)          \
+	X(entries_kept_over_a_session)               \
+	X(two_upgrades_wait_for_each_other)          \
+	X(upgrade_is_not_listed)                     \
+	X(upgrade_of_a_lost_hold)                    \
+	X(upgrade_past_other_readers)                \
+	X(upgrade_refused_beside_readers)            \
+	X(upgrade_is_an_obstacle_like_any)           \
+	X(replaces_later_and_is_not_looked_at)       \
+	X(upgrading_try_barred_by_its_own)           \
+	X(one_slot_too_many)                         \
+	X(a_slot_beside_readers)                     \
+	X(only_the_next_one_is_watched)              \
+	X(holder_causes_a_list_with_slots)           \
 	X(place_kept_over_a_reload)
 #define MUTANT_ENUM(name) MUTANT_##name,
 enum mutant { MUTANTS(MUTANT_ENUM) };
@@ -102,6 +125,8 @@ enum { R_WRITE, R_BEAT, R_LIST, R_WATCH, R_FRONT, R_LOOK, R_CANDIDATE };
 #define A_DELETED 4      /* an operator has deleted its entry */
 #define A_CANDIDATE 8    /* UNKNOWN, and its node is being asked */
 #define A_MADE 16        /* its create has happened: each taker has one entry */
+#define A_REPLACES 32    /* it is to replace the shared holder before it */
+#define A_FREE 64        /* since it came, its mount was shown nobody in its way */
 /* struct mount: flags */
 #define M_HELD_BACK 1
 #define M_WANT 2
@@ -139,13 +164,17 @@ struct request {
 struct taker {
 	uint8_t state, entry, watch, ahead; /* ahead: entry + 1 */
 	uint8_t flags, more, follows;
+	uint8_t place; /* in the mount's list, from 1 on; 0: it is not there */
+	uint8_t wait;  /* 0: QUEUED; else PROBING, and so many listings, + 1, are older */
 };
 struct mount {
 	uint8_t link; /* 0: none; 1: to be proved; 2: ready */
-	uint8_t lease, session, late;
-	uint8_t front, unseen;                     /* entry + 1 */
+	uint8_t lease, session,
+		late;          /* session: 0: it has ended; 1, 2: the first, the second one */
+	uint8_t front, unseen; /* entry + 1 */
 	uint8_t front_watched, front_watch, tag;   /* entry + 1; its watch; which one it is */
 	uint8_t flags, more, lists, looks, unsent; /* unsent: a mask */
+	uint8_t names;                             /* the server has a watch of the names */
 	uint8_t applied, watches, requests;        /* watches: those that the server has */
 	struct request request[REQUESTS_MAX];
 };
@@ -157,7 +186,19 @@ struct state {
 	uint8_t deletes, cuts, ends, marks, pairs, reloads; /* that may still come */
 	uint8_t broken;
 };
-enum { BROKEN_NOT, BROKEN_DEAD_GRANT, BROKEN_FULL, BROKEN_TOKEN, BROKEN_TWO };
+enum {
+	BROKEN_NOT,
+	BROKEN_DEAD_GRANT,
+	BROKEN_FULL,
+	BROKEN_TOKEN,
+	BROKEN_TWO,
+	BROKEN_TRY,
+	BROKEN_CAUSE,
+	BROKEN_UPGRADE,
+	BROKEN_PAST,
+	BROKEN_ORDER,
+	BROKEN_HOPELESS,
+};
 
 /* The state that is made, and the mount that acts. */
 extern struct state S;
@@ -179,12 +220,20 @@ int count_committed(const struct state *state, int m);
 
 /* ---- taker.c ---- */
 
-/* The next taker of the mount that acts, in order; -1: none. */
-int next_taker(int e);
-#define EACH_TAKER(e) for (int e = next_taker(-1); e >= 0; e = next_taker(e))
+/* The takers in the list of the mount that acts, in order, as it is when it is begun. */
+unsigned begin_walk(void);
+int walk(int *left);
+#define EACH_TAKER(e) for (int e, walk_##e = (int)begin_walk(); (e = walk(&walk_##e)) >= 0;)
 
 struct mount *me(void);
+/* The taker behind it, or before it, in the list; -1: none. */
+int taker_behind(int e);
+int taker_before(int e);
 bool is_shared(int e);
+bool is_try(int e);
+bool is_upgrade(int e);
+/* The taker whose place it takes, or would take. */
+int replaced(int e);
 bool is_in_list(int e);
 bool is_wanted(int e);
 bool is_queued(int e);
@@ -196,6 +245,7 @@ void want_list(void);
 void touch(void);
 bool may_grant(void);
 bool needs_no_list(void);
+bool needs_list(int e);
 bool has_unknown(void);
 bool may_be_queued(int e);
 void entry_watch(int e);
@@ -207,6 +257,14 @@ void set_absent(int e);
 void free_if_done(int e);
 void taker_step(int e);
 void taker_leave(int e);
+void taker_enter(int e);
+void take(int e);
+void leave(int e);
+void refuse_try(int e);
+void refuse_upgrade(int e);
+void note_free(void);
+bool tell(void);
+void loss_of_session(int e);
 void loss_of_node(int e);
 void loss_by_mark(int e);
 void loss_by_listing(int e);
@@ -231,6 +289,7 @@ void watch_none(void);
 /* ---- listing.c ---- */
 
 void listed(unsigned names);
+void list_is_answered(void);
 void step_all(void);
 
 /* ---- batch.c ---- */
@@ -248,6 +307,7 @@ void own_watch_answered(int e, bool there, bool marked);
 void front_answered(int e, unsigned tag, bool there);
 void candidate_answered(int e, bool there, bool marked);
 void entry_changed(int e, bool deleted);
+void names_changed(void);
 void end_turn(void);
 
 /* ---- form.c ---- */
@@ -272,6 +332,7 @@ enum action {
 	SKIP,
 	LEASE_END,
 	EXPIRE,
+	AGAIN,
 	DELETE,
 	PAIR,
 	MARK,

@@ -16,6 +16,15 @@ SHORT = '''
 -c 2,1
 -c 2,1 -s 3
 -c 2,1 -o 1 -w
+-c 1,1 -e 1 -a
+-c 1,1 -d 1 -r 1 -w
+-c 2,1 -t 4
+-c 2,1 -t 7
+-c 2,1 -s 5 -u 2
+-c 2,1 -s 5 -u 2 -t 2
+-c 2,2 -s 5 -u 10 -w -H
+-c 3,1 -s 3 -u 4 -w -H
+-c 2,1 -i 2
 '''
 LONG = '''
 -c 2,1 -s 1
@@ -41,6 +50,36 @@ LONG = '''
 -c 1,1,1 -o 1
 -c 1,1,1 -d 1
 -c 2,2 -H
+-c 1,1 -t 3 -e 1 -a -w
+-c 2,1 -e 1 -a -w -H
+-c 2,1 -e 1 -a
+-c 1,1 -e 1 -d 1 -a
+-c 1,1 -e 1 -r 1 -a -w
+-c 1,1 -k 1 -e 1 -a -w
+-c 1,1,1 -e 1 -a -w -H
+-c 2,1 -t 7 -s 2
+-c 2,1 -t 2 -d 1
+-c 2,1 -t 7 -d 1
+-c 2,1 -t 7 -r 1
+-c 2,1 -t 4 -o 1 -w
+-c 1,1,1 -t 6
+-c 2,2 -t 10 -H
+-c 2,1 -s 5 -u 2 -e 1 -a -w -H
+-c 2,1 -s 5 -u 2 -d 1 -w
+-c 2,1 -s 5 -u 2 -r 1 -w
+-c 2,1 -s 5 -u 2 -o 1 -w
+-c 2,1 -s 5 -u 2 -t 2 -d 1 -w
+-c 2,2 -s 5 -u 10 -w -d 1
+-c 3,1 -s 9 -u 4
+-c 3,1 -s 3 -u 4 -t 12
+-c 2,1 -i 2 -t 4
+-c 2,1 -i 2 -s 2
+-c 2,1 -i 2 -d 1 -w
+-c 2,1 -i 2 -r 1 -w
+-c 2,1 -i 2 -o 1 -w
+-c 2,1 -i 2 -e 1 -a -w -H
+-c 2,2 -i 2 -w
+-c 3,1 -i 3 -w -H
 '''
 # A rule that is left out, and a configuration that notices it.
 MUTANTS = '''
@@ -63,6 +102,25 @@ lost_holds_on -c 1,1 -d 1 -e 1
 delete_dropped_when_unknown -c 2,1 -d 1 -w
 create_again_before_the_list -c 1,1 -k 1 -d 1 -e 1 -w
 granted_before_marks_are_read -c 1,1 -k 1 -d 1 -e 1 -w
+not_queued_again_after_a_session -c 2,1 -e 1 -a -w -H
+order_reversed_after_a_session -c 2,1 -e 1 -a -w -H
+entries_kept_over_a_session -c 2,1 -e 1 -a -w -H
+try_does_not_list_first -c 2,1 -t 4
+try_waits -c 2,1 -t 4
+try_judged_by_own_leavers -c 2,1 -t 7
+try_judged_while_unresolved -c 2,1 -t 2 -d 1
+two_upgrades_wait_for_each_other -c 2,2 -s 5 -u 10 -w -H
+upgrade_past_other_readers -c 2,1 -s 5 -u 2
+upgrade_refused_beside_readers -c 2,1 -s 5 -u 2
+upgrade_is_not_listed -c 3 -s 1 -u 4
+upgrade_is_an_obstacle_like_any -c 3 -s 3 -u 4
+upgrade_of_a_lost_hold -c 2,1 -s 5 -u 2 -o 1 -w
+upgrading_try_barred_by_its_own -c 2,1 -s 5 -u 2 -t 2
+replaces_later_and_is_not_looked_at -c 2,2 -s 5 -u 10 -w -H
+one_slot_too_many -c 2,1 -i 2
+a_slot_beside_readers -c 2,1 -i 2 -s 4
+only_the_next_one_is_watched -c 2,1 -i 2
+holder_causes_a_list_with_slots -c 2,1 -i 2
 '''
 
 

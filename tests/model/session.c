@@ -24,6 +24,22 @@ static void marks_read(void)
 		want_list();
 }
 
+/* Each does what its entry needs, in the order of the list. */
+static void resume_all(void)
+{
+	unsigned list = begin_walk();
+
+	if (LEFT_OUT(not_queued_again_after_a_session) && me()->session == 2)
+		return;
+	if (!LEFT_OUT(order_reversed_after_a_session)) {
+		step_all();
+		return;
+	}
+	for (int i = TAKERS - 1; i >= 0; i--)
+		if (list >> 4 * i & 15)
+			taker_step((int)(list >> 4 * i & 15) - 1);
+}
+
 void become_ready(void)
 {
 	struct mount *m = me();
@@ -37,9 +53,8 @@ void become_ready(void)
 	if (has_unknown())
 		m->flags |= M_UNRESOLVED;
 	EACH_TAKER(e)
-		if (is_in_list(e))
-			want_list();
-	step_all();
+		want_list();
+	resume_all();
 	if (m->more & N_MARKS && !LEFT_OUT(granted_before_marks_are_read)) {
 		EACH_TAKER(e)
 			look(e);
@@ -178,14 +193,17 @@ void entry_changed(int e, bool deleted)
 	want_list();
 }
 
+void names_changed(void)
+{
+	if (config.slots > 1 && count_waiting() > 0)
+		want_list();
+}
+
 /* ---- the end of a turn ---- */
 
 static bool has_takers(void)
 {
-	EACH_TAKER(e)
-		if (is_in_list(e))
-			return true;
-	return false;
+	return begin_walk() != 0;
 }
 
 /* The entries of all holders were read before the second write: rule 2. */
@@ -223,10 +241,11 @@ static void send_list(void)
 	EACH_TAKER(e)
 		if (S.taker[e].entry == CREATING || S.taker[e].entry == PRESENT)
 			S.taker[e].flags |= F_LISTED_SINCE;
-	push(R_LIST, 0, 0, 0);
+	push(R_LIST, 0, 0,
+	     config.slots > 1 && count_waiting() > 0 && !LEFT_OUT(only_the_next_one_is_watched));
 }
 
-void end_turn(void)
+static void flush(void)
 {
 	struct mount *mount = me();
 
@@ -242,4 +261,13 @@ void end_turn(void)
 	mount->flags &= (uint8_t)~M_WANT;
 	if (has_takers())
 		send_list();
+}
+
+void end_turn(void)
+{
+	tell();
+	flush();
+	if (tell())
+		flush();
+	note_free();
 }

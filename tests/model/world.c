@@ -91,6 +91,8 @@ static void act_serve(const struct state *s, int m)
 	if ((request.kind == R_WATCH || request.kind == R_FRONT) && present & BIT(request.entry))
 		S.mount[m].watches |= (uint8_t)BIT(request.entry);
 	if (request.kind == R_LIST)
+		S.mount[m].names |= request.check;
+	if (request.kind == R_LIST)
 		listed(present);
 	else
 		answer(request, present & BIT(request.entry), marks & BIT(request.entry));
@@ -135,6 +137,10 @@ static void apply(struct change change, bool reversed)
 
 	me()->applied++;
 	tell_deleted(change.deleted, reversed);
+	if ((change.deleted || change.made) && me()->names) {
+		me()->names = 0;
+		names_changed();
+	}
 	if (change.marked)
 		tell_marked(change.marked - 1);
 	if ((change.by & ~REFUSED) == M + 1) {
@@ -165,16 +171,22 @@ static void act_apply(const struct state *s, int m)
 	}
 }
 
+/* Those of a mount begin in the order of their numbers. */
+static bool may_begin(const struct state *s, int e)
+{
+	if (e >= config.users || s->taker[e].state != IDLE ||
+	    (!s->mount[config.owner[e]].session && !config.again))
+		return false;
+	return e == 0 || config.owner[e - 1] != config.owner[e] || s->taker[e - 1].state != IDLE;
+}
+
 static void act_begin(const struct state *s, int e)
 {
-	if (s->taker[e].state != IDLE || !s->mount[config.owner[e]].session)
+	if (!may_begin(s, e))
 		return;
-	if (e > 0 && config.owner[e - 1] == config.owner[e] && s->taker[e - 1].state == IDLE)
-		return; /* they are alike */
 	S = *s;
 	M = config.owner[e];
-	S.taker[e].state = WAIT;
-	taker_step(e);
+	take(e);
 	end_turn();
 	done(BEGIN, e, -1);
 }
@@ -187,8 +199,7 @@ static void act_leave(const struct state *s, int e)
 		return;
 	S = *s;
 	M = config.owner[e];
-	handoff_leave(e);
-	taker_leave(e);
+	leave(e);
 	end_turn();
 	done(LEAVE, e, -1);
 }
@@ -196,17 +207,12 @@ static void act_leave(const struct state *s, int e)
 /* A release and the next take of the mount, met in one turn: rule 19. */
 static void act_retake(const struct state *s, int e, int k)
 {
-	if (s->taker[e].state != HELD || s->taker[k].state != IDLE ||
-	    config.owner[e] != config.owner[k])
-		return;
-	if (k > 0 && config.owner[k - 1] == config.owner[k] && s->taker[k - 1].state == IDLE)
+	if (s->taker[e].state != HELD || config.owner[e] != config.owner[k] || !may_begin(s, k))
 		return;
 	S = *s;
 	M = config.owner[e];
-	handoff_leave(e);
-	taker_leave(e);
-	S.taker[k].state = WAIT;
-	taker_step(k);
+	leave(e);
+	take(k);
 	end_turn();
 	done(RETAKE, e, k);
 }

@@ -37,6 +37,7 @@ import rawzk
 
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
+EMULATOR = os.environ.get('ZKLOCKFS_EMULATOR')   # the program that /proc names, where another one executes ZKLOCKFS
 
 # ZooKeeper's server of Debian, or another one: the class path.
 ZOOKEEPER_JARS = os.environ.get('ZOOKEEPER_JARS') or \
@@ -891,8 +892,8 @@ class Case:
     def library(self, name):
         """Of that name.c here, to be preloaded into a daemon."""
         library = f'{self.directory}/{name}.so'
-        status, _, err = command(['cc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror', '-o', library,
-                                  f'{SOURCE_ROOT}/tests/mount/{name}.c'])
+        status, _, err = command([os.environ.get('CC', 'cc'), '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra',
+                                  '-Werror', '-o', library, f'{SOURCE_ROOT}/tests/mount/{name}.c'])
         check_equal((status, err), (0, ''), 'cc')
         return library
 
@@ -927,7 +928,7 @@ class Case:
     def daemons(self):
         """The pids of all zklockfs processes of this case, except those that end by themselves."""
         return [pid for pid in _marked(self.directory)
-                if _executable(pid) == os.path.realpath(ZKLOCKFS) and _name(pid) not in _PASSING]
+                if _executable(pid) == os.path.realpath(EMULATOR or ZKLOCKFS) and _name(pid) not in _PASSING]
 
     def _drop_takers(self):
         for taker in self.takers:

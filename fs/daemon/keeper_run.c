@@ -220,13 +220,10 @@ static const char *why_nobody_can(const struct keeper *keeper, int64_t now_us)
 		return "the daemon's record is incomplete";
 	if (now_us < store_deadline(store))
 		return NULL;
-	return store_elsewhere(store) ? "it waits at another ensemble, and only an "
-	                                "administrator's restart accepts that"
-	                              : "the lease is over";
+	return store_elsewhere(store) ? STORE_ELSEWHERE : "the lease is over";
 }
 
-/* As the daemon ended, but systemd starts no other one where that would take another ensemble for
- * its own: see the unit. */
+/* As the daemon ended, or as store_elsewhere() says. */
 static _Noreturn void lose_mount(struct keeper *keeper)
 {
 	return_gifts(keeper);

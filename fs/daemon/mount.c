@@ -91,8 +91,9 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 	log_line(
 		LC_ERROR,
 		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
-		"lost, with %u lock%s held",
-		status.holders, status.holders == 1 ? "" : "s");
+		"lost, with %u lock%s held%s",
+		status.holders, status.holders == 1 ? "" : "s",
+		store_elsewhere(loop->front->stored.store) ? ", " STORE_ELSEWHERE : "");
 	return true;
 }
 
@@ -207,7 +208,7 @@ int mount_serve(struct loop *loop, struct mount *mount)
 	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
 	is_open = ask_for_open(loop, mount);
 	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))
-		status = EXIT_MOUNT;
+		status = store_elsewhere(front->stored.store) ? EXIT_USAGE : EXIT_MOUNT;
 	else
 		log_line(LC_INFO,
 		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");

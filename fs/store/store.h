@@ -93,7 +93,10 @@ int64_t store_deadline(const struct store *store);
 /* The request that is being served; 0: none. */
 void store_set_serving(struct store *store, uint64_t unique);
 uint64_t store_serving(const struct store *store);
-/* The servers that answer are of another ensemble, which only an administrator may accept. */
+/* The servers that answer are of another ensemble. Who starts a mount accepts that: so one that
+ * ends there without being told to ends with EXIT_USAGE, after which systemd starts no other. */
+#define STORE_ELSEWHERE \
+	"it waits at another ensemble, and only an administrator's restart accepts that"
 void store_set_elsewhere(struct store *store, bool elsewhere);
 bool store_elsewhere(const struct store *store);
 /* No process is to go on with it. */

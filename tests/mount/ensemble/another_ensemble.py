@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """An address that a mount knows leads to another ensemble, or to its own without its data or with
 an older backup. The mount grants and makes nothing there, says what it met, remembers its
-ensemble over a reload and a crash, and goes on where that is. A restart accepts the other one: so a
-daemon that crashes there ends with 1, for which systemd starts no other."""
+ensemble over a reload and a crash, and goes on where that is. A restart accepts the other one: so one
+that a crash or force ends there ends with 1, for which systemd starts no other."""
 
 import errno
 import os
@@ -87,10 +87,13 @@ def crash_there(case, home, other):
     """Also when it was reloaded there, and has heard of no server since. And one whose servers are just away: the
     next one may find them."""
     there = "it waits at another ensemble, and only an administrator's restart accepts that"
-    for how, status, why in (('there', 1, there), ('reloaded', 1, there), ('away', -signal.SIGKILL, 'the lease is over')):
+    for how, status, why in (('there', 1, there), ('reloaded', 1, there), ('forced', 1, there),
+                             ('away', -signal.SIGKILL, 'the lease is over')):
         relay = case.relay(home, '127.0.0.1')
         mount = case.mount(home, 'a', session='4s', servers=f'127.0.0.1:{relay.port}')
         mount.allow(STRAYS)
+        if how == 'forced':
+            mount.take('build').held()   # so that the mount is busy
         relay.end()
         if how == 'away':
             until(lambda: state(mount) == 'lost', 'the lease ends')
@@ -100,11 +103,16 @@ def crash_there(case, home, other):
         if how == 'reloaded':
             relay.freeze()
             mount.reload()
-        mount.send(signal.SIGKILL)
+        if how == 'forced':
+            check_equal(command(['umount', '-f', mount.directory])[0], 32, 'umount -f of a busy mount')
+        else:
+            mount.send(signal.SIGKILL)
         check_equal(mount.process.wait(), status, 'how the keeper ends: ' + how)
-        mount.said(f'the daemon was ended by signal 9, and the mount is lost: {why}')
+        mount.said(f'the mount is lost, with 0 locks held, {why}' if how == 'forced' else
+                   f'the daemon was ended by signal 9, and the mount is lost: {why}')
         mount.checked = True
-        check_equal(command(['umount', '-l', mount.directory])[0], 0, 'the dead mount')
+        if how != 'forced':
+            check_equal(command(['umount', '-l', mount.directory])[0], 0, 'the dead mount')
 
 
 def lost_data(case, server, mount):

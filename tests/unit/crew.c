@@ -165,6 +165,6 @@ int main(void)
 		cmocka_unit_test(a_rank_is_of_those_at_work_too),
 	};
 
-	alarm(60);
+	alarm(600);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,7 +147,7 @@ static void a_full_pipe_is_not_waited_for(void **state)
 	while (write(STDERR_FILENO, much, sizeof(much)) > 0)
 		;
 	fcntl(STDERR_FILENO, F_SETFL, 0);
-	alarm(20);
+	alarm(200);
 	errno = EDOM;
 	say(10, LC_WARNING);
 	assert_int_equal(errno, EDOM);
@@ -190,7 +190,7 @@ static void the_child_waits_alone(void **state)
 	while (write(STDERR_FILENO, much, sizeof(much)) > 0)
 		;
 	fcntl(STDERR_FILENO, F_SETFL, 0);
-	alarm(20);
+	alarm(200);
 	log_to_child();
 	say(30, LC_WARNING);
 	log_finish();

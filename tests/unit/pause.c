@@ -141,6 +141,12 @@ static void a_counter(void **state)
 		now.value = 0;
 		pass(10 * SECOND, 0);
 		expect(pauses_look(&pauses), "rate %f: a counter that begins anew", rates[i]);
+		/* It may be that of another machine now. */
+		learn(&pauses, rates[i] * 1.5);
+		for (int k = 0; k < 100; k++) {
+			pass(SECOND, rates[i] * 1.5);
+			expect(!pauses_look(&pauses), "rate %f: a new rate, look %d", rates[i], k);
+		}
 	}
 }
 

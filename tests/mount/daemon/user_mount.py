@@ -11,7 +11,7 @@ import signal
 import stat
 import subprocess
 
-from harness import (ALICE, BOB, NO_KEEPER, NOBODY, ZKLOCKFS, Taker, check, check_equal, check_user, is_ready, libc, mounted,
+from harness import (ALICE, BOB, NO_KEEPER, NOBODY, ZKLOCKFS, Taker, check, check_equal, check_user, command, is_ready, libc, mounted,
                      raw_open, run, spawn, until)
 
 _MS_BIND = 0x1000
@@ -45,6 +45,11 @@ class UserMount:
         check_equal(self.process.wait(60), status, f'how it ends: {self.said()}')
 
 
+def check_says(line, source, point, uid):
+    _, out, err = command([ZKLOCKFS, '--check', source, point], user=uid, group=uid, extra_groups=())
+    check(line in out, f'for {uid}: {out}{err}')
+
+
 def test(case):
     server = case.server(tick_ms=500)
     case.users()
@@ -61,6 +66,10 @@ def test(case):
     for uid in (0, BOB, NOBODY):
         check_user(errno.EACCES, uid, os.listdir, point)
 
+    source = f'127.0.0.1:{server.port}/locks'
+    check_says('ok     mount point: zklockfs is mounted there, for another user\n', source, point, 0)
+    check_says('ok     mount point: zklockfs is mounted there, state: ready\n', source, point, ALICE)
+
     def take():
         case.takers.append(Taker(door, os.O_RDWR, ALICE))
         case.takers[-1].held()
@@ -74,6 +83,7 @@ def test(case):
     holder = take()
     mount.end(signal.SIGKILL, -signal.SIGKILL)
     check_user(errno.ENOTCONN, ALICE, os.listdir, point)
+    check_says('risk   mount point: a dead zklockfs is there: mount again\n', source, point, ALICE)
     holder.kill()
     until(holder.ended, 'the holder ends')
 

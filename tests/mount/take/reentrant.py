@@ -82,13 +82,13 @@ def test(case):
         joined.close()
         queued(0)
 
-    # Two threads of one process wait: when one gets the lock, both have it.
+    # Two threads of one process wait: when one gets the lock, both have it, and no stranger.
     held = stranger.open(lock).held()
     two = [p.open(reentrant)]
     queued(2)
     two.append(p.open(reentrant))
     queued(3)
-    last = stranger.open(lock)
+    last = clan.member().open(reentrant)
     queued(4)
     held.close()
     check_equal(len({opening.held().token() for opening in two}), 1, 'tokens')

@@ -50,7 +50,20 @@ def test(case):
     until(lambda: len(server.entries('build')) == 2, 'the patient one queues')
     holder.release()
     patient.held().release()
+    lost_before_the_least_time(server, mount)
     made_up(mount)
+
+
+def lost_before_the_least_time(server, mount):
+    """A lock that is lost is not kept for lock@least=TIME."""
+    mount.allow('the lock is lost')
+    lost = mount.take('build', 'lock@least=1h').held()
+    entry, = server.entries('build')
+    server.zk.delete('/locks/build/' + entry)
+    until(lambda: errno_of(lost.do, 'fsync') == errno.EIO, 'the lock is lost')
+    lost.release()
+    mount.take('build').held().release()
+    check_equal(mount.status()['kept'], '0', 'what is kept')
 
 
 def made_up(mount):

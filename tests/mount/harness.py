@@ -89,6 +89,14 @@ def is_in_the_call(pid):
         return 'request_wait_answer' in wchan.read()
 
 
+def has_files(pid):
+    """Not so of a process that was killed, though it may still exist."""
+    try:
+        return len(os.listdir(f'/proc/{pid}/fd')) > 0
+    except OSError:
+        return False
+
+
 def until(condition, what, seconds=WAIT_SECONDS):
     """Wait until the condition is true, and return its value."""
     deadline = time.monotonic() + seconds
@@ -372,8 +380,11 @@ class Taker:
         except OSError as err:
             return err.errno, None, time.monotonic()
 
+    def _open(self, flags):
+        return raw_open(self.path, flags)
+
     def _serve(self, conn, flags):
-        reply = self._obey(raw_open, self.path, flags)
+        reply = self._obey(self._open, flags)
         fd = reply[1]
         while True:
             conn.send(reply)
@@ -439,6 +450,22 @@ class Taker:
 
     def gone(self, seconds=WAIT_SECONDS):
         until(self.ended, f'taker {self.pid} of {self.path} ends', seconds)
+
+
+class Successor(Taker):
+    """One that has to get the lock after the end of these processes: it looks for them itself, as the test may come
+    late. Its open gives ENOTUNIQ if one of them still has a file open then."""
+
+    def __init__(self, mount, lock, pids):
+        self.former = pids
+        super().__init__(mount.path(lock, 'lock'), os.O_RDWR, 0)
+        mount.case.takers.append(self)
+
+    def _open(self, flags):
+        fd = super()._open(flags)
+        if any(map(has_files, self.former)):
+            raise OSError(errno.ENOTUNIQ, 'open', self.path)
+        return fd
 
 
 # ---- servers ----

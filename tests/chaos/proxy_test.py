@@ -147,7 +147,7 @@ class ProxyTest(unittest.TestCase):
         for xid in range(1, 6):
             client.send(xid, CREATE)
         self.assertEqual([client.answer() for _ in range(5)], [1, 2, 3, 4, 5])
-        self.assertTrue(0.2 <= time.monotonic() - start < 0.45, 'late, but not one by one')
+        self.assertTrue(0.2 <= time.monotonic() - start < 1, 'late, but not one by one, which takes a second')
 
     def test_reset_and_refuse(self):
         client = Client(self.link)

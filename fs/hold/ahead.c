@@ -10,23 +10,25 @@
 /* Sessions last for seconds: after a shorter wait nothing is asked. */
 #define LONG_US 1000000
 
-/* Goes when it is answered. */
-struct question {
+/* Goes when it is answered, or with the engine. */
+struct ahead_question {
 	struct frontend *front;
 	uint64_t serial; /* of the hold, which may be gone by then */
 	struct lc_call *call;
 	struct lc_ahead *ahead;
+	struct ahead_question *prev, *next;
 };
 
-static void free_question(struct question *question)
+static void free_question(struct ahead_question *question)
 {
+	DL_DELETE(question->front->holds->questions, question);
 	free(question->ahead);
 	free(question);
 }
 
 static void session_asked(void *ctx, int err, int64_t renewed_ms)
 {
-	struct question *question = ctx;
+	struct ahead_question *question = ctx;
 	struct hold *hold;
 
 	(void)renewed_ms;
@@ -42,7 +44,7 @@ void ahead_granted(struct hold *hold)
 {
 	int64_t waited_us = hold->audit.granted_us - hold->audit.asked_us;
 	struct lc_ahead *ahead = lc_take_ahead(hold->taker);
-	struct question *question;
+	struct ahead_question *question;
 
 	if (!ahead)
 		return;
@@ -51,12 +53,21 @@ void ahead_granted(struct hold *hold)
 		free(ahead);
 		return;
 	}
-	*question = (struct question){
+	*question = (struct ahead_question){
 		.front = hold->front,
 		.serial = hold->serial,
 		.ahead = ahead,
 	};
+	DL_APPEND(hold->front->holds->questions, question);
 	if (lc_renewed(hold->front->lc, hold->node->lock, hold->audit.uid, ahead->znode,
 	               session_asked, question, &question->call) < 0)
+		free_question(question);
+}
+
+void ahead_end(struct frontend *front)
+{
+	struct ahead_question *question, *next;
+
+	DL_FOREACH_SAFE(front->holds->questions, question, next)
 		free_question(question);
 }

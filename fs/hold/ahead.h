@@ -7,9 +7,12 @@
 #ifndef FS_AHEAD_H
 #define FS_AHEAD_H
 
+struct frontend;
 struct hold;
 
 /* The hold was granted just now. */
 void ahead_granted(struct hold *hold);
+/* The engine has ended, and answers nothing more. */
+void ahead_end(struct frontend *front);
 
 #endif

@@ -483,9 +483,11 @@ void holds_end(struct frontend *front)
 			hold->taker = NULL;
 		hold_free(hold);
 	}
-	if (!front->lc)
-		DL_FOREACH(front->holds->held, hold)
-			hold->taker = NULL;
+	if (front->lc)
+		return;
+	DL_FOREACH(front->holds->held, hold)
+		hold->taker = NULL;
+	ahead_end(front);
 }
 
 /* The time when the oldest request must be answered: later the kernel would abort the mount. */

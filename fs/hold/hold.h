@@ -51,6 +51,7 @@ struct holds {
 	struct hold *admitting; /* of those: families that others may still join, oldest first */
 	int64_t admit_until_us; /*   and until when that may go on in this turn */
 	uint64_t grants;
+	struct ahead_question *questions; /* ahead.c */
 	struct linger linger;
 	struct audit_log audit_log;
 };

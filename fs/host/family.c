@@ -72,8 +72,8 @@ void family_limit(uint64_t most)
 	most_fds = most;
 }
 
-/* -1 instead of one of the last that there are. */
-static int spare_last(int fd)
+/* The descriptor; -1 instead of one of the last that there are. */
+static int unless_scarce(int fd)
 {
 	if (fd < 0 || (uint64_t)fd + FAMILY_FDS_RESERVED < most_fds)
 		return fd;
@@ -97,7 +97,7 @@ static struct remembered *remember_thread(pid_t thread)
 		close(entry->life);
 	*entry = (struct remembered){
 		.thread = thread,
-		.life = spare_last(who_watch(thread)),
+		.life = unless_scarce(who_watch(thread)),
 		.read_ns = now,
 		.caller = {.command = "-"},
 	};
@@ -204,7 +204,7 @@ int family_watch(pid_t pid)
 
 	if (fd < 0 && pid > 0)
 		fd = pidfd_open(pid, 0);
-	return spare_last(fd);
+	return unless_scarce(fd);
 }
 
 void family_unwatch(pid_t pid, int pidfd)

@@ -52,7 +52,7 @@ int who_watch(pid_t thread)
 
 static bool ask_pidfd(pid_t thread, struct who *ret_who)
 {
-	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD);
+	int fd = who_watch(thread);
 	bool is = who_has(fd, ret_who);
 
 	if (fd >= 0)

@@ -90,7 +90,8 @@ def is_in_the_call(pid):
 
 
 def has_files(pid):
-    """Not so of a process that was killed, though it may still exist."""
+    """Not so of a process that was killed. It may still exist: closing the file of a flock door waits for a daemon
+    that was stopped."""
     try:
         return len(os.listdir(f'/proc/{pid}/fd')) > 0
     except OSError:

@@ -5,6 +5,7 @@
  */
 #include "hold/audit.h"
 
+#include "captured.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@ static const struct lc_taker *const TAKER = (const void *)"a taker";
 static int64_t now_us = 1000000;
 static struct audit_log log_of_mount;
 static struct audit audit;
-static int reader, saved_stderr;
 
 /* In place of the engine's functions. */
 int64_t lc_token(const struct lc_taker *taker)
@@ -76,29 +76,20 @@ static int64_t clock_us(void)
 static int begin(void **state)
 {
 	static const struct caller caller = {.process.pid = 42, .command = "a b"};
-	int fds[2];
 
 	(void)state;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	saved_stderr = dup(STDERR_FILENO);
-	dup2(fds[1], STDERR_FILENO);
-	close(fds[1]);
-	reader = fds[0];
 	log_of_mount = (struct audit_log){.clock_us = clock_us};
 	holds = 0;
 	audit_mode = LC_EXCLUSIVE;
 	audit_begin(&audit, &log_of_mount, "build", LC_EXCLUSIVE, &caller, 7);
 	now_us += 1500 * MS;
-	return fcntl(reader, F_SETFL, O_NONBLOCK);
+	return capture_begin();
 }
 
 static int end(void **state)
 {
 	(void)state;
-	dup2(saved_stderr, STDERR_FILENO);
-	close(saved_stderr);
-	close(reader);
+	capture_end();
 	return 0;
 }
 

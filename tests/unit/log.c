@@ -6,6 +6,7 @@
 #include "host/log.h"
 
 #include "pure/carry.h"
+#include "captured.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include <unistd.h>
 
 static time_t now_s;
-static int reader, saved_stderr;
 static char text[256 * 1024];
 
 /* In place of libc's function: only the log's clock stands still. */
@@ -36,25 +36,15 @@ int clock_gettime(clockid_t id, struct timespec *ret)
 /* Each test has windows of its own. */
 static int begin(void **state)
 {
-	int fds[2];
-
 	(void)state;
 	now_s += 10 * LOG_WINDOW_S;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	saved_stderr = dup(STDERR_FILENO);
-	dup2(fds[1], STDERR_FILENO);
-	close(fds[1]);
-	reader = fds[0];
-	return fcntl(reader, F_SETFL, O_NONBLOCK);
+	return capture_begin();
 }
 
 static int end(void **state)
 {
 	(void)state;
-	dup2(saved_stderr, STDERR_FILENO);
-	close(saved_stderr);
-	close(reader);
+	capture_end();
 	log_level(LC_NOTICE);
 	return 0;
 }

@@ -10,7 +10,7 @@ import signal
 import subprocess
 from fcntl import F_WRLCK
 
-from harness import check, run, spawn, until
+from harness import check, has_files, run, spawn, until
 from locker import Locker
 
 # A shell that holds by flock(1), which has ended. A child with the file, and a child without it.
@@ -22,15 +22,6 @@ while [ -e /proc/$free/fd/9 ]; do sleep 0.01 9>&-; done
 echo $free
 read -r line
 '''
-
-
-def alive(pid):
-    """Whether the process was not killed: a killed process has no open files any more. It may
-    still exist, as closing the file of a flock door waits for a daemon that was stopped."""
-    try:
-        return len(os.listdir(f'/proc/{pid}/fd')) > 0
-    except OSError:
-        return False
 
 
 def lose(case, server, mode, fault):
@@ -70,13 +61,13 @@ def lose(case, server, mode, fault):
         relay.freeze()
     else:
         a.send(signal.SIGSTOP)
-    until(lambda: not any(alive(pid) for pid in (shell.pid, child, holder)), 'the losers are stopped')
+    until(lambda: not any(map(has_files, (shell.pid, child, holder))), 'the losers are stopped')
     check(not next_one.answered(), 'the next one held before they were gone')
     next_one.held()
     for pid, what in ((free, 'a child without the file'), (opener.pid, 'the opener'),
                       (sibling, 'a sibling'), (waiter.pid, 'a waiter'), (idle.pid, 'an idle opener'),
                       (os.getpid(), 'the test')):
-        check(alive(pid), f'{what} was stopped')
+        check(has_files(pid), f'{what} was stopped')
     for pid in (free, sibling, idle.pid, opener.pid):
         os.kill(pid, signal.SIGKILL)
 

@@ -51,13 +51,15 @@ static const char *tell_since(const struct health *health, char *buffer, size_t 
 	return buffer;
 }
 
-/* What the mount met there, if it was more than silence. */
-static void add_last_server(const struct health *health, char why[HEALTH_MAX])
+/* What the mount met there, if it was more than silence, or else what each server did last. */
+static void add_servers(const struct health *health, char why[HEALTH_MAX])
 {
 	char said[120], shown[CLEAN_MAX];
 	size_t n = strlen(why);
 
 	health_value(health, "no_contact_why", said, sizeof(said));
+	if (strcmp(said, "-") == 0)
+		health_value(health, "servers_tried", said, sizeof(said));
 	if (strcmp(said, "-") != 0)
 		snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), said));
 }
@@ -95,7 +97,7 @@ bool health_is_good(const struct health *health, char why[HEALTH_MAX])
 	else
 		snprintf(why, HEALTH_MAX, "the mount is not ready%s: %s", since,
 		         clean(shown, sizeof(shown), state));
-	add_last_server(health, why);
+	add_servers(health, why);
 	return false;
 }
 

@@ -319,7 +319,7 @@ def past(a, b):
 
 
 def away(server, a):
-    """In an outage each of them says so, and since when."""
+    """In an outage each of them says so, since when, and what the servers do."""
     holder = a.take('svca').held()
     server.stop()
     until(lambda: a.status()['state'] == 'suspended', 'the outage is known')
@@ -333,6 +333,8 @@ def away(server, a):
         check(re.search(told, out + err), f'{words}: {out}{err}')
     check_run(a, ['history'], 0, 'history')
     check('\nno contact since ' in zklock(a, 'status')[1], 'since when')
+    until(lambda: re.search(told + rf'.*; 127\.0\.0\.1:{server.port}: Connection refused', zklock(a, 'why', 'svca')[1]),
+          'what the server does')
     server.start()
     a.ready()
     holder.kill()    # which may have lost it

@@ -3,7 +3,7 @@
 """on_lost never stops a process that the taker's user may not signal, nor one that was given
 the descriptor while the opener lives (rule 34): a process that listens at a socket can be sent
 any descriptor. When the opener has ended, processes of its user that have the door open are
-stopped."""
+stopped. An opener that has become another user's is not stopped, and the log names it."""
 
 import os
 import socket
@@ -23,6 +23,14 @@ def give(path, uid, stays):
     near.close()
     far.close()
     return receiver, sender
+
+
+def open_as_alice(path):
+    """As a program with setuid does: the process is root's again when it has the lock."""
+    os.seteuid(ALICE)
+    fd = os.open(path, os.O_RDWR)
+    os.seteuid(0)
+    return fd
 
 
 def test(case):
@@ -57,6 +65,15 @@ def test(case):
     for lock, receiver in left.items():
         check(runs(receiver), f'{lock}: the process that was given the descriptor was stopped')
         end(receiver)
+
+    a.mkdir('changed')
+    changed = process(open_as_alice, a.path('changed', 'lock'))
+    evict(a, 'changed')
+    a.said(f'changed: could not stop pid {changed} (python3) uid 0: Operation not permitted')
+    check(runs(changed), 'it was stopped')
+    end(changed)
+    check(a.log().count('could not stop') == 1, 'others are named, too')
+
     orphan = lose('orphan', ALICE, False)
     until(lambda: not runs(orphan), 'the process that the opener left behind is stopped')
 

@@ -265,17 +265,21 @@ def keeper_killed(case, server):
 
 
 def killed_at_the_start(case, server):
-    """A keeper is killed before the mount is there: the command says so, and nothing is mounted."""
+    """A keeper, or its daemon, is killed before the mount is there: the command says so, or ends as the daemon did.
+    Nothing is mounted, and no other daemon is started."""
     relay = case.relay(server)
     relay.freeze()
-    path = case.mount_point()
-    process = spawn([ZKLOCKFS, '-o', 'host=start,connect_timeout=60s', f'127.0.0.1:{relay.port}/locks', path],
-                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def children(pid):
         with open(f'/proc/{pid}/task/{pid}/children', encoding='ascii') as file:
             return list(map(int, file.read().split()))
 
+    def start(*options):
+        path = case.mount_point()
+        return path, spawn([ZKLOCKFS, *options, '-o', 'host=start,connect_timeout=60s', f'127.0.0.1:{relay.port}/locks', path],
+                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    path, process = start()
     keeper = until(lambda: children(process.pid), 'the keeper')[0]
     daemon = until(lambda: children(keeper), 'the daemon')[0]
     until(lambda: name_of(keeper) == 'zklockfs-keeper', 'its name')
@@ -283,6 +287,12 @@ def killed_at_the_start(case, server):
     check_equal(process.wait(60), 32, 'the status')
     check('the daemon ended before it could mount' in process.stderr.read(), 'what is said')
     until(lambda: not os.path.exists(f'/proc/{daemon}'), 'the daemon ends')
+    check(mounted(path) is None, 'it is mounted')
+
+    path, process = start('-f')
+    until(lambda: name_of(process.pid) == 'zklockfs-keeper', 'its name')
+    os.kill(until(lambda: children(process.pid), 'the daemon')[0], signal.SIGKILL)
+    check_equal(process.wait(60), -signal.SIGKILL, 'how the keeper ends')
     check(mounted(path) is None, 'it is mounted')
 
 

@@ -94,6 +94,13 @@ def check_many(mount):
     until(lambda: mount.log().count('granted to') == before + MANY, 'a line for each')
 
 
+def end_session(server, mount):
+    session = mount.session()
+    mount.send(signal.SIGSTOP)
+    until(lambda: session not in server.connections() and not server.entries('build'), 'the session ends')
+    mount.send(signal.SIGCONT)
+
+
 def check_session(server, mount):
     """When a session is lost, holders lose their locks, and waiters queue again."""
     holder = mount.take('build').held()
@@ -110,16 +117,15 @@ def check_session(server, mount):
     evicted.release()
     mount.take('other', 'lock@least=2s').held().release()
     until(lambda: not mount.queue('other'), 'two seconds are over')
-    session = mount.session()
-    mount.send(signal.SIGSTOP)
-    until(lambda: session not in server.connections() and not server.entries('build'), 'the session ends')
-    mount.send(signal.SIGCONT)
+    end_session(server, mount)
     expect(mount, fr'build: the lock is lost by pid {holder.pid} \(python3\) uid 0, token \d+, held for \d+\.\d s: '
            r'(no contact with the ensemble, the lease has expired|the ensemble has ended the session); '
            r'reason: a long one')
     expect(mount, r'a new session: 1 lock was lost, 3 waiters queue again')
     for waiter in waiters:
         waiter.held().release()
+    end_session(server, mount)
+    expect(mount, r'a new session: 0 locks were lost, 0 waiters queue again')
 
 
 def test(case):

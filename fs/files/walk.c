@@ -7,9 +7,9 @@
  * a lock when there is room for one more question; the names below a lock come into the list right
  * behind it, when it is answered.
  *
- *   lock:  [NEW] ─► stat ─► list ─► its first holder, and the first who waits ─► [ANSWERED]
- *                    │ no children, or not for this user                          ▲
- *                    `────────────────────────────────────────────────────────────'
+ *   lock:  [NEW] ─► stat ─► [STATED] ─► list ─► first holder, first who waits ─► [ANSWERED]
+ *                    │ no children, or not for this user                             ▲
+ *                    `───────────────────────────────────────────────────────────────┘
  */
 #include "files/walk.h"
 
@@ -24,7 +24,7 @@
 struct step {
 	struct walk *walk;
 	struct step *prev, *next;
-	enum { STEP_NEW, STEP_ASKED, STEP_ANSWERED, STEP_NAMES } kind;
+	enum { STEP_NEW, STEP_STATED, STEP_ASKED, STEP_ANSWERED, STEP_NAMES } kind;
 	struct lc_call *call; /* ASKED */
 	int error;
 	bool lists;  /* the locks below it are to come, too */
@@ -43,8 +43,9 @@ struct walk {
 	void *ctx;
 	struct step *steps;
 	struct step *told; /* the last one */
-	unsigned asked;
-	bool inside; /* a call of the caller's */
+	unsigned asked;    /* locks: from the first question to the last answer */
+	unsigned listing;  /*   those among them that are being listed */
+	bool inside;       /* a call of the caller's */
 };
 
 /* The memory for a lock that is asked about, beside its step: the entries in the engine. */
@@ -93,6 +94,12 @@ static bool is_root(const struct step *step)
 	return *step->path == '\0';
 }
 
+static void tell_caller(struct walk *walk)
+{
+	if (!walk->inside)
+		walk->answered(walk->ctx);
+}
+
 static void answer_step(struct step *step, int error)
 {
 	struct walk *walk = step->walk;
@@ -105,18 +112,16 @@ static void answer_step(struct step *step, int error)
 		step->lock = (struct walk_lock){.path = step->path, .closed = error == -EACCES};
 	}
 	walk->asked--;
-	if (!walk->inside)
-		walk->answered(walk->ctx);
+	tell_caller(walk);
 }
 
-/* The question could not be asked. */
-static void check_asked(struct step *step, int r)
+/* It will be listed in its turn. */
+static void want_list(struct step *step)
 {
-	if (r < 0)
-		answer_step(step, r);
+	step->kind = STEP_STATED;
+	step->call = NULL;
+	tell_caller(step->walk);
 }
-
-static void ask_list(struct step *step);
 
 static void learn_entry(struct walk_lock *lock, const struct lc_entry_info *info)
 {
@@ -135,7 +140,7 @@ static void step_entries_read(void *ctx, int err, const struct lc_entry_info *in
 	size_t wanted = (step->lock.holders > 0 ? 1U : 0) + (step->lock.waiters > 0 ? 1U : 0);
 
 	if ((err == -ENOENT || (err == 0 && count < wanted)) && ++step->tries < TRIES) {
-		ask_list(step);
+		want_list(step);
 		return;
 	}
 	for (size_t i = 0; err == 0 && i < count; i++)
@@ -151,13 +156,18 @@ static void ask_entries(struct step *step, const struct lc_listing *listing)
 	struct walk_lock *lock = &step->lock;
 	struct lc_entry first[2];
 	size_t count = 0;
+	int r;
 
 	if (lock->holders > 0)
 		first[count++] = listing->entries[0];
 	if (lock->waiters > 0)
 		first[count++] = listing->entries[lock->holders];
-	check_asked(step, lc_known(front->lc, step->path, step->walk->viewer->uid, first, count,
-	                           step_entries_read, step, &step->call));
+	r = lc_known(front->lc, step->path, step->walk->viewer->uid, first, count,
+	             step_entries_read, step, &step->call);
+	if (r < 0)
+		answer_step(step, r);
+	else
+		tell_caller(step->walk); /* the next one may be listed */
 }
 
 /* Counts by the names alone. */
@@ -203,6 +213,7 @@ static void step_listed(void *ctx, int err, const struct lc_listing *listing)
 {
 	struct step *step = ctx;
 
+	step->walk->listing--;
 	if (err < 0) {
 		answer_step(step, err);
 		return;
@@ -223,8 +234,15 @@ static void step_listed(void *ctx, int err, const struct lc_listing *listing)
 
 static void ask_list(struct step *step)
 {
-	check_asked(step, lc_list(step->walk->front->lc, step->path, step->walk->viewer->uid,
-	                          step_listed, step, &step->call));
+	struct walk *walk = step->walk;
+	int r = lc_list(walk->front->lc, step->path, walk->viewer->uid, step_listed, step,
+	                &step->call);
+
+	step->kind = STEP_ASKED;
+	if (r < 0)
+		answer_step(step, r);
+	else
+		walk->listing++;
 }
 
 /* A lock without children is free, and has none below: most are so, and need no listing. */
@@ -245,12 +263,13 @@ static void lock_stated(void *ctx, int err, const struct lc_lock_info *info)
 		return;
 	}
 	step->lists = viewer_lists(walk->viewer, attributes);
-	ask_list(step);
+	want_list(step);
 }
 
 static void ask_step(struct step *step)
 {
 	struct walk *walk = step->walk;
+	int r;
 
 	step->kind = STEP_ASKED;
 	step->error = 0;
@@ -260,10 +279,11 @@ static void ask_step(struct step *step)
 	if (is_root(step)) {
 		step->lists = true;
 		ask_list(step);
-	} else {
-		check_asked(step, lc_stat(walk->front->lc, step->path, walk->viewer->uid,
-		                          lock_stated, step, &step->call));
+		return;
 	}
+	r = lc_stat(walk->front->lc, step->path, walk->viewer->uid, lock_stated, step, &step->call);
+	if (r < 0)
+		answer_step(step, r);
 }
 
 /* ---- all of them ---- */
@@ -333,9 +353,16 @@ static bool take_name(struct step *names)
 
 void walk_ask(struct walk *walk)
 {
-	struct step *step = walk->steps;
+	struct step *step;
 
 	walk->inside = true;
+	DL_FOREACH(walk->steps, step) {
+		if (walk->listing >= WALK_LISTS)
+			break;
+		if (step->kind == STEP_STATED)
+			ask_list(step);
+	}
+	step = walk->steps;
 	while (step && walk->asked < WALK_WINDOW) {
 		if (step->kind == STEP_NAMES && step->name < step->end) {
 			if (!take_name(step))

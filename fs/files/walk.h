@@ -12,8 +12,10 @@
 
 #include "files/viewer.h"
 
-/* Locks that are asked about at a time. */
+/* Locks that are asked about at a time; and lists: the engine sends one at a time, and refuses what
+ * waits for too long, so those of one walk do not wait for each other. */
 #define WALK_WINDOW 32
+#define WALK_LISTS 2
 
 /* One lock that is held or waited for. */
 struct walk_lock {
@@ -28,7 +30,8 @@ struct walk_lock {
 struct walk;
 
 /* `stored`: the caller's object, whose record includes the walk. `answered`: something has been
- * answered, and walk_next() may return more. It is not called inside a call of the walk.
+ * answered: walk_next() may return more, or walk_ask() ask more. It is not called inside a call of
+ * the walk.
  * Takes the viewer. NULL: errno. */
 struct walk *walk_begin(struct frontend *front, struct viewer *viewer, struct stored *stored,
                         void (*answered)(void *ctx), void *ctx);

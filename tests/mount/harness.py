@@ -16,6 +16,7 @@ The mounts are in a mount namespace of the test's own and go with its last proce
 Nothing here waits by sleeping: until() polls a condition against a deadline.
 """
 
+import collections
 import contextlib
 import ctypes
 import errno
@@ -630,9 +631,10 @@ def _stands_still(pid):
 
 
 class Relay:
-    """A path to a server. It can be frozen: then the link hangs, and refuses nothing."""
+    """A path to a server. It can be frozen: then the link hangs, and refuses nothing. Whatever goes through it takes
+    `delay` seconds."""
 
-    def __init__(self, case, server, address, port):
+    def __init__(self, case, server, address, port, delay):
         family = socket.AF_INET6 if ':' in address else socket.AF_INET
         listener = socket.create_server((address, port), family=family)
         self.port = listener.getsockname()[1]
@@ -642,35 +644,42 @@ class Relay:
             try:
                 die_with_parent()
                 signal.alarm(0)
-                self._forward(listener, server.port)
+                self._forward(listener, server.port, delay)
             finally:
                 os._exit(1)
         listener.close()
         case.cleanups.callback(self.end)
 
     @staticmethod
-    def _forward(listener, port):
+    def _forward(listener, port, delay):
         import selectors
         selector = selectors.DefaultSelector()
         selector.register(listener, selectors.EVENT_READ)
+        late = collections.deque()   # (when it goes on, from, to, what; nothing: the end)
         while True:
-            for key, _ in selector.select():
+            for key, _ in selector.select(max(0, late[0][0] - time.monotonic()) if late else None):
                 if key.fileobj is listener:
                     near = listener.accept()[0]
                     far = socket.create_connection(('127.0.0.1', port))
                     selector.register(near, selectors.EVENT_READ, far)
                     selector.register(far, selectors.EVENT_READ, near)
                     continue
-                try:
+                data = b''
+                with contextlib.suppress(OSError):
                     data = key.fileobj.recv(65536)
-                    key.data.sendall(data)
-                except OSError:
-                    data = b''
                 if not data:
-                    for conn in (key.fileobj, key.data):
-                        if conn.fileno() >= 0 and conn in selector.get_map():
-                            selector.unregister(conn)
-                        conn.close()
+                    selector.unregister(key.fileobj)
+                late.append((time.monotonic() + delay, key.fileobj, key.data, data))
+            while late and late[0][0] <= time.monotonic():
+                _, source, target, data = late.popleft()
+                with contextlib.suppress(OSError):   # its end is read, too
+                    if data:
+                        target.sendall(data)
+                        continue
+                for conn in (source, target):
+                    if conn.fileno() >= 0 and conn in selector.get_map():
+                        selector.unregister(conn)
+                    conn.close()
 
     def freeze(self):
         os.kill(self.pid, signal.SIGSTOP)
@@ -914,8 +923,8 @@ class Case:
                                  f'{server.tick_ms}ms' if tick is None else tick))
         return self.mounts[-1]
 
-    def relay(self, server, address='127.0.0.1', port=0):
-        return Relay(self, server, address, port)
+    def relay(self, server, address='127.0.0.1', port=0, delay=0):
+        return Relay(self, server, address, port, delay)
 
     def library(self, name):
         """Of that name.c here, to be preloaded into a daemon."""

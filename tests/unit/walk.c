@@ -43,7 +43,7 @@ static struct question {
 	void *ctx;
 	bool asked;
 } questions[WALK_WINDOW];
-static size_t open_questions, most_questions;
+static size_t open_questions, most_questions, open_lists, most_lists;
 
 static struct frontend front;
 static struct stored nothing_stored; /* no record has to be written anew */
@@ -75,6 +75,9 @@ static int ask(const struct question *question, struct lc_call **ret_call)
 	questions[i].asked = true;
 	if (++open_questions > most_questions)
 		most_questions = open_questions;
+	open_lists += question->kind == LIST;
+	if (open_lists > most_lists)
+		most_lists = open_lists;
 	*ret_call = (struct lc_call *)&questions[i];
 	return 0;
 }
@@ -117,6 +120,7 @@ void lc_cancel(struct lc_call *call)
 	assert_true(question->asked);
 	question->asked = false;
 	open_questions--;
+	open_lists -= question->kind == LIST;
 }
 
 /* ---- the answers ---- */
@@ -202,7 +206,7 @@ static void answer_all(void)
 	assert_in_range(++rounds, 1, 10000); /* or it never ends */
 	memcpy(now, questions, sizeof(now));
 	memset(questions, 0, sizeof(questions));
-	open_questions = 0;
+	open_questions = open_lists = 0;
 	for (size_t i = 0; i < LENGTH(now); i++) {
 		if (!now[i].asked)
 			continue;
@@ -227,7 +231,7 @@ static int begin(void **state)
 	(void)state;
 	front = (struct frontend){.lc = (struct lc *)&front, .files = {.what = "open files"}};
 	memset(questions, 0, sizeof(questions));
-	open_questions = most_questions = answers = rounds = 0;
+	open_questions = most_questions = open_lists = most_lists = answers = rounds = 0;
 	return 0;
 }
 
@@ -418,6 +422,7 @@ static void some_at_a_time(void **state)
 	expect_many(walk, 0, LENGTH(many));
 	expect_end(walk);
 	assert_int_equal(most_questions, WALK_WINDOW);
+	assert_int_equal(most_lists, WALK_LISTS);
 	walk = start_many();
 	walk_ask(walk);
 	answer_all();

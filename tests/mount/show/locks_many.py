@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A thousand locks in `.zklockfs/locks` are read. Several readers at once succeed, too, and no taker waits for them. A reader that stops costs little memory, and each user
-has a limit."""
+"""A thousand locks in `.zklockfs/locks` are read. Several readers at once succeed, too, and no taker waits for them. A
+reader that stops costs little memory, and each user has a limit. A reader is not kept waiting for too long by its own
+questions, though the ensemble is far away."""
 
 import errno
 import os
@@ -11,6 +12,7 @@ from harness import (ALICE, BOB, Stopwatch, check, check_equal, check_user, comm
                      run, until)
 
 LOCKS = 1000
+FAR_LOCKS, ROUND_TRIP = 50, 0.1
 FREE = 3000
 MOST = 8 << 20    # BUDGET_USER_BYTES
 
@@ -88,6 +90,19 @@ def check_budget(mount):
     until(lambda: mount.status()['open_bytes'] == '0', 'all is given back')
 
 
+def check_far(case, server, client):
+    """Each list is a round trip, one after the other."""
+    names = [f'far/far{i:02d}' for i in range(FAR_LOCKS)]
+    client.create('/locks/far')
+    for name in names:
+        client.create(f'/locks/{name}')
+        client.create(f'/locks/{name}/x-', ephemeral=True, sequence=True)
+    mount = case.mount(server, 'far', servers=f'127.0.0.1:{case.relay(server, delay=ROUND_TRIP / 2).port}',
+                       root='/locks/far')
+    check_lines(mount.read('.zklockfs', 'locks'), [name.removeprefix('far/') for name in names], 'far away')
+    mount.unmount()
+
+
 def test(case):
     keep_nothing()
     server = case.server()
@@ -119,6 +134,7 @@ def test(case):
     patiently(check_stopped, mount, names)
     check_copy(mount, names, os.path.join(case.directory, 'copy'))
     check_budget(mount)
+    check_far(case, server, client)
     client.close()
 
 

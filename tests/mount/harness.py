@@ -963,13 +963,9 @@ class Case:
         return tempfile.mkdtemp(prefix='mount', dir=self.directory)
 
     def daemons(self):
-        """The pids of all zklockfs processes of this case, except those that end by themselves. What a daemon has forked
-        has its name for a moment."""
-        names = {pid: _name(pid) for pid in _marked(self.directory)
-                 if _executable(pid) == os.path.realpath(EMULATOR or ZKLOCKFS)}
-        daemon = os.path.basename(ZKLOCKFS)
-        return [pid for pid, name in names.items()
-                if name not in _PASSING and not (name == daemon and names.get(_parent(pid)) == daemon)]
+        """The pids of all zklockfs processes of this case, except those that end by themselves."""
+        return [pid for pid in _marked(self.directory)
+                if _executable(pid) == os.path.realpath(EMULATOR or ZKLOCKFS) and _name(pid) not in _PASSING]
 
     def _drop_takers(self):
         for taker in self.takers:
@@ -1072,12 +1068,6 @@ def _name(pid):
     with contextlib.suppress(OSError), open(f'/proc/{pid}/comm', encoding='utf-8', errors='replace') as comm:
         return comm.read().rstrip('\n')
     return None
-
-
-def _parent(pid):
-    with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as stat:
-        return int(stat.read().rpartition(') ')[2].split()[1])
-    return 0
 
 
 def _marked(directory):

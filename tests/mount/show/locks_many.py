@@ -99,7 +99,7 @@ def check_far(case, server, client):
         client.create(f'/locks/{name}/x-', ephemeral=True, sequence=True)
     mount = case.mount(server, 'far', servers=f'127.0.0.1:{case.relay(server, delay=ROUND_TRIP / 2).port}',
                        root='/locks/far')
-    check_lines(mount.read('.zklockfs', 'locks'), [name.removeprefix('far/') for name in names], 'far away')
+    check_read(mount, [name.removeprefix('far/') for name in names], 'far away')
     mount.unmount()
 
 

@@ -54,7 +54,7 @@ static const char *tell_since(const struct health *health, char *buffer, size_t 
 /* What the mount met there, if it was more than silence, or else what each server did last. */
 static void add_servers(const struct health *health, char why[HEALTH_MAX])
 {
-	char said[120], shown[CLEAN_MAX];
+	char said[HEALTH_MAX], shown[CLEAN_MAX];
 	size_t n = strlen(why);
 
 	health_value(health, "no_contact_why", said, sizeof(said));

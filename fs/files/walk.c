@@ -115,12 +115,13 @@ static void answer_step(struct step *step, int error)
 	tell_caller(walk);
 }
 
-/* It will be listed in its turn. */
+/* It will be listed in its turn: now, or when another one has been. */
 static void want_list(struct step *step)
 {
 	step->kind = STEP_STATED;
 	step->call = NULL;
-	tell_caller(step->walk);
+	if (step->walk->listing < WALK_LISTS)
+		tell_caller(step->walk);
 }
 
 static void learn_entry(struct walk_lock *lock, const struct lc_entry_info *info)

@@ -12,10 +12,12 @@
 
 #include "files/viewer.h"
 
-/* Locks that are asked about at a time; and lists: the engine sends one at a time, and refuses what
- * waits for too long, so those of one walk do not wait for each other. */
+/* Locks that are asked about at a time; and lists. The engine sends one list at a time, and
+ * refuses a question after two seconds: with more, those of one walk would wait for each other for
+ * too long where the ensemble is far away; with two it would have none to send while answers are
+ * told. */
 #define WALK_WINDOW 32
-#define WALK_LISTS 2
+#define WALK_LISTS 4
 
 /* One lock that is held or waited for. */
 struct walk_lock {

@@ -135,11 +135,12 @@ def strangers(case, server, option):
     mount.mkdir('both')
     server.client('team:' + PASSWORD).set_acl('/locks/both', rawzk.OPEN_ACL)
     holder = stranger.take('both').held()
-    waiter = mount.take('both')
     other.set_acl('/locks/both', other_alone)
+    waiter = mount.take('both')
     for host in (stranger, mount):
         check_errno(errno.EACCES, os.open, host.path('both', 'lock'), os.O_RDWR)
-        # Its own holder bars the way of a try, and when that is known nobody is asked.
+        # Its own holder bars the way of a try, and when that is known nobody is asked. (So would a waiter that
+        # had queued before.)
         code = errno_of(os.open, host.path('both', 'try'), os.O_RDWR)
         check(code == errno.EACCES or (host is stranger and code == errno.EAGAIN), f'try: {code}')
         check_equal(host.locks(), ['both', 'closed', 'open'], 'the locks that are listed')

@@ -86,6 +86,7 @@ def test(case):
         left = spawn(['flock', *option, here, 'sh', '-c', 'sleep 1000 >/dev/null & echo $!'],
                      stdout=subprocess.PIPE, text=True)
         child = int(left.communicate(timeout=60)[0])
+        queued(status)      # flock(1) may have ended a moment before
         check_equal(flock('-n', there, 'true')[0], status, f'a child left behind, {option}')
         command(['kill', '-9', str(child)])
         queued(0)

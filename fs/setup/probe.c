@@ -27,6 +27,10 @@ static_assert(sizeof(struct probe) <= PIPE_BUF, "");
 
 /* ---- one question ---- */
 
+/* EINTR: so a socket with a timeout ends a wait when its process was stopped and goes on, as by
+ * Ctrl-Z and fg, see signal(7). It waits anew. connect(2) goes on with what it has begun, and
+ * send(2) has nothing to wait for. */
+
 /* A descriptor or -errno. */
 static int connect_to(const char *address)
 {
@@ -48,7 +52,9 @@ static int connect_to(const char *address)
 	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	error = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 ? errno : 0;
+	do
+		error = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 ? errno : 0;
+	while (error == EINTR);
 	freeaddrinfo(ai);
 	if (!error)
 		return fd;
@@ -63,8 +69,10 @@ static ssize_t read_whole(int fd, char *buffer, size_t size)
 	size_t len = 0;
 	ssize_t n = 0;
 
-	while (len < size && (n = recv(fd, buffer + len, size - len, 0)) > 0)
-		len += (size_t)n;
+	do {
+		n = recv(fd, buffer + len, size - len, 0);
+		len += n > 0 ? (size_t)n : 0;
+	} while ((n > 0 && len < size) || (n < 0 && errno == EINTR));
 	return n < 0 && len == 0 ? -errno : (ssize_t)len;
 }
 

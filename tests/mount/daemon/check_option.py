@@ -3,6 +3,7 @@
 """`zklockfs --check` says of each thing that a mount needs whether it is right, as root and as
 another user, and ends with 32 if a mount would fail. It leaves nothing behind."""
 
+import contextlib
 import os
 import re
 import signal
@@ -56,6 +57,33 @@ def fake(answer):
     return f'127.0.0.1:{listener.getsockname()[1]}'
 
 
+def states_of(group):
+    """Of its processes that have not ended."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+            fields = file.read().rpartition(')')[2].split()
+            if int(fields[2]) == group:
+                found.add(fields[0])
+    return found - {'Z'}
+
+
+def stopped_meanwhile():
+    """What it says of a server that does not answer is the same after Ctrl-Z and fg."""
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        address = f'127.0.0.1:{listener.getsockname()[1]}'
+        process = spawn([ZKLOCKFS, '--check', address], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        with listener.accept()[0] as conn:
+            check_equal(conn.recv(4), b'srvr', 'what it asks')
+            # A moment later it waits for the answer.
+            until(lambda: states_of(process.pid) == {'S'}, 'it waits')
+            os.killpg(process.pid, signal.SIGSTOP)
+            until(lambda: states_of(process.pid) == {'T'}, 'all of it is stopped')
+            os.killpg(process.pid, signal.SIGCONT)
+            out = process.communicate(timeout=60)[0]
+    check(f'wrong  server {address}: takes the connection and does not answer\n' in out, out)
+
+
 def strangers(checks):
     """What a client meets where no ZooKeeper server can be used."""
     for answer, text in ((b'', 'closes the connection: is it a port for TLS'),
@@ -66,6 +94,7 @@ def strangers(checks):
                          (None, 'takes the connection and does not answer')):
         address = fake(answer)
         checks.says(32, [f'wrong  server {address}: {text}'], address)
+    stopped_meanwhile()
     checks.says(32, ['wrong  server 127.0.0.1:9: Connection refused'], '127.0.0.1:9')
     checks.says(32, ['wrong  server nosuch.invalid: ', 'wrong  servers: none of them has an address'], 'nosuch.invalid')
 

@@ -229,7 +229,7 @@ static void ask(uint32_t opcode, size_t node, const void *body, size_t len)
 	};
 	if (len)
 		memcpy(header + 1, body, len);
-	if (opcode != FUSE_FORGET && opcode != FUSE_INTERRUPT) {
+	if (opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET && opcode != FUSE_INTERRUPT) {
 		MUST(kernel.asked_count < ASKED_MAX);
 		kernel.asked[kernel.asked_count].unique = header->unique;
 		kernel.asked[kernel.asked_count].opcode = opcode;
@@ -529,6 +529,25 @@ static void ask_something(void)
 	}
 }
 
+/* All that it knows, as at unmount. What nobody else needs is not known any more then. */
+static void forget_all(void)
+{
+	struct {
+		struct fuse_batch_forget_in in;
+		struct fuse_forget_one one[NODES_MAX];
+	} forgets = {.in.count = (uint32_t)kernel.node_count - 1};
+
+	/* Children first. */
+	for (size_t i = kernel.node_count; i-- > 1;)
+		forgets.one[kernel.node_count - 1 - i] = (struct fuse_forget_one){
+			.nodeid = kernel.nodes[i].ino, .nlookup = kernel.nodes[i].lookups};
+	if (kernel.node_count > 1)
+		ask(FUSE_BATCH_FORGET, 0, &forgets,
+		    sizeof(forgets.in) + forgets.in.count * sizeof(forgets.one[0]));
+	for (size_t i = 1; i < kernel.node_count; i++)
+		MUST(kernel.nodes[i].is_dir || !node_by_ino(front.nodes, kernel.nodes[i].ino));
+}
+
 /* ---- a run ---- */
 
 static void finish(void)
@@ -549,6 +568,7 @@ static void finish(void)
 	turn(30 * SECOND);
 	lc_status(front.lc, &status);
 	MUST(status.holders == 0 && status.waiters == 0 && status.entries == 0);
+	forget_all();
 	behind_end();
 	front.lc = NULL;
 	holds_end(&front);

@@ -5,6 +5,7 @@ another one leads; with --yield also when it is wanted. No command is left alone
 SIGTERM with its leader, and dies with it."""
 
 import os
+import re
 
 from gate import Gate, evict, path
 from harness import Stopwatch, check, check_equal, command, run, spawn, until
@@ -91,23 +92,24 @@ def loses(hosts, gate):
 def yields(hosts, gate):
     polite = hosts.start('a', polite=True)
     leading = gate.arrived('a')
-    other = hosts.start('b', polite=True)
-    names, tokens = ['a'], [int(leading.environ['TOKEN'])]
     watch = Stopwatch()
-    # The first one may lead again before the other one has come.
-    while names.count('b') < 2:
-        leading.gone()
-        leading = gate.arrived()
-        names.append(leading.name)
-        tokens.append(int(leading.environ['TOKEN']))
+    other = hosts.start('b', polite=True)
+
+    def terms(name, process):
+        """As they say it: a command may be stopped before it has come to the gate."""
+        return [(int(token), name) for token in re.findall(r'leading with token (\d+)\n', process.said())]
+    until(lambda: len(terms('b', other)) == 2, 'the other one leads again')
     watch.check(2, 20, 'three terms')
-    check_equal(names[names.index('b') - 1:], ['a', 'b', 'a', 'b'], 'they take turns')
-    check_equal(tokens, sorted(set(tokens)), 'tokens')
+    tokens, names = zip(*sorted(terms('a', polite) + terms('b', other)))
+    check_equal(len(set(tokens)), len(tokens), 'each has a token of its own')
+    # The first one may lead again before the other one has come.
+    first = names.index('b') - 1
+    check_equal(names[first:first + 4], ('a', 'b', 'a', 'b'), 'they take turns')
     for process in (polite, other):
         process.kill()
         process.wait()
     leading.gone()
-    gate.close()            # another one, if the term was just over
+    gate.close()
     hosts.queue(0)
     check('stepped down: wanted by others\n' in polite.said(), polite.said())
     check('lost' not in polite.said() + other.said(), 'it was lost')

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A lock goes from mount to mount (rule 30): the event that the holder's entry is gone is the
 grant. That takes two flights where a listing takes four, and as many requests and bytes with
-200 in line as with 10."""
+200 in line as with 20."""
 
 import os
 import socket
@@ -16,9 +16,10 @@ from harness import SOURCE_ROOT, check, check_equal, run, spawn, until
 sys.path.append(SOURCE_ROOT + '/tests/bench')
 from relay import Relay   # noqa: E402  pylint: disable=wrong-import-position
 
-LENGTHS = 10, 200
+LENGTHS = 20, 200
 KNOWN = 3        # hand-offs until both mounts have listed all that wait
 COUNTED = 4
+COUNTS = 3       # a listing of before may come late on a busy machine, but not again and again
 FLIGHT_MS = 200
 # Requests that keep a session, and requests of the test itself.
 KEEPING = 'ping', 'heartbeat', 'exists', 'lock data'
@@ -76,25 +77,31 @@ def check_costs(server, mounts, relay):
                 before = relay.counts()[0]
                 time.sleep(0.1)
         entries = server.entries(f'line{length}')
-        for i in range(KNOWN):
-            hand_over(openers, i)
-            settle(entries[i + 1])
-        before = relay.counts()
-        for i in range(KNOWN, KNOWN + COUNTED):
-            hand_over(openers, i)
-            settle(entries[i + 1])
-        after = relay.counts()
-        requests, sizes = after[0] - before[0], after[1] - before[1]
+        done = 0
+
+        def hand_over_and_settle(times):
+            nonlocal done
+            for done in range(done + 1, done + 1 + times):
+                hand_over(openers, done - 1)
+                settle(entries[done])
+        hand_over_and_settle(KNOWN)
+        for _ in range(COUNTS):
+            before = relay.counts()
+            hand_over_and_settle(COUNTED)
+            after = relay.counts()
+            requests, sizes = after[0] - before[0], after[1] - before[1]
+            if requests['list'] == 0:
+                break
         for kind in KEEPING:
             requests.pop(kind, None)
             sizes.pop(kind, None)
         print(f'{length} in line: {dict(requests)}, {sum(sizes.values())} bytes in {COUNTED} hand-offs')
         check_equal(requests['list'], 0, 'listings')
         costs.append((sum(requests.values()), sum(sizes.values())))
-        for i in range(KNOWN + COUNTED, length - 1):
+        for i in range(done, length - 1):
             hand_over(openers, i)
         openers[-1].leave()
-    # A question may be counted before or behind a hand-off; each of 190 more in line would count.
+    # A question may be counted before or behind a hand-off; each of 180 more in line would count.
     check(abs(costs[1][0] - costs[0][0]) < COUNTED, f'requests: {costs}')
     check(abs(costs[1][1] - costs[0][1]) <= costs[0][1] / 4, f'bytes: {costs}')
 

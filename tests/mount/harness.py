@@ -55,6 +55,7 @@ CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 1100))  # below meson
 SLOWNESS = float(os.environ.get('ZKLOCKFS_SLOWNESS', 1))           # of this machine
 LATE_FACTOR = 10                  # see Stopwatch
 WAIT_SECONDS = 60 * SLOWNESS      # of until(): far longer than any step that works
+LATE = os.environ.get('ZKLOCKFS_LATE')         # who is late on purpose: unlucky.py
 LENT, LENT_TICK_MS = 'ZKLOCKFS_LENT_SERVER', 500   # its port: see LentServer
 NO_ANSWER = errno.EHOSTUNREACH, errno.EBUSY    # of a call, after two seconds or without contact
 NOBODY = 65534
@@ -274,7 +275,10 @@ def spawn(args, prompt=0, **options):
         if prompt:
             with contextlib.suppress(PermissionError):
                 os.nice(-prompt)
-    return subprocess.Popen(args, preexec_fn=before_exec, **options)
+    process = subprocess.Popen(args, preexec_fn=before_exec, **options)
+    if LATE == 'test':
+        time.sleep(0.2)
+    return process
 
 
 def command(args, seconds=2 * WAIT_SECONDS, **options):
@@ -357,6 +361,8 @@ class Taker:
                 os._exit(1)
         theirs.close()
         self.conn.recv()
+        if LATE == 'test':
+            time.sleep(0.3)
 
     def _child(self, conn, flags, uid):
         signal.alarm(0)
@@ -372,6 +378,8 @@ class Taker:
             os.setuid(uid)
         die_with_parent()
         conn.send('started')
+        if LATE == 'takers':
+            time.sleep(random.uniform(0, 1))
         self._serve(conn, flags)
 
     @staticmethod

@@ -27,11 +27,8 @@ static_assert(sizeof(struct probe) <= PIPE_BUF, "");
 
 /* ---- one question ---- */
 
-/* EINTR: so a socket with a timeout ends a wait when its process was stopped and goes on, as by
- * Ctrl-Z and fg, see signal(7). It waits anew. connect(2) goes on with what it has begun, and
- * send(2) has nothing to wait for. */
-
-/* A descriptor or -errno. */
+/* A descriptor or -errno. A socket with a timeout ends a wait with EINTR when its process was
+ * stopped and goes on, as by Ctrl-Z and fg, see signal(7): connect(2) then waits on. */
 static int connect_to(const char *address)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
@@ -63,16 +60,15 @@ static int connect_to(const char *address)
 	return error == EINPROGRESS || error == EAGAIN ? -ETIMEDOUT : -error;
 }
 
-/* Until there are so many bytes, or the end. As read(2). */
+/* Until there are so many bytes, or the end. As read(2), but for EINTR, as above. */
 static ssize_t read_whole(int fd, char *buffer, size_t size)
 {
 	size_t len = 0;
 	ssize_t n = 0;
 
-	do {
-		n = recv(fd, buffer + len, size - len, 0);
+	while (len < size &&
+	       ((n = recv(fd, buffer + len, size - len, 0)) > 0 || (n < 0 && errno == EINTR)))
 		len += n > 0 ? (size_t)n : 0;
-	} while ((n > 0 && len < size) || (n < 0 && errno == EINTR));
 	return n < 0 && len == 0 ? -errno : (ssize_t)len;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """proxy_test.py - each fault of the proxy does what its name says, in front of a server that
-answers every request with its xid and remembers it. Only what is at least so late is checked,
-but for one thing: what is not to be that late has a minute."""
+answers every request with its xid and remembers it. What is held back must come
+late; what is not has a minute."""
 
 import contextlib
 import os

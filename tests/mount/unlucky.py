@@ -8,8 +8,8 @@ takers: each taker of the harness opens its door up to a second late.
 test: the test goes on a moment late when it has started a process.
 daemons: processes of the daemon are stopped again and again, for up to 0.3 s.
 
-A test that needs luck fails here in one run, which it would do in one of a thousand. Each test runs once, two at a time;
-what fails is named, with its output. Ends with 1 if one failed."""
+A test that needs luck fails here in one run, which it would do in one of a thousand. Each test of the ordinary
+build runs once, two at a time; what fails is named, with its output. Ends with 1 if one failed."""
 
 import concurrent.futures
 import contextlib
@@ -28,7 +28,7 @@ STOP_MAX = 0.3      # seconds: far less than a session
 
 
 def children(root):
-    """The processes below this one: pid and name."""
+    """The processes below this one: pid, name, state."""
     found, parents = {}, [root]
     for pid in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
@@ -53,7 +53,7 @@ def stop_daemons(root, over):
 
 
 def run(way, test):
-    """What it says if it fails."""
+    """Whether it passes, and what it says."""
     environ = {**os.environ, **test['env'], 'ZKLOCKFS_LATE': way}
     process = subprocess.Popen(test['cmd'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env=environ, text=True, errors='replace', start_new_session=True)
@@ -65,7 +65,7 @@ def run(way, test):
     over.set()
     if stopper:
         stopper.join()
-    return out if process.returncode else None
+    return process.returncode == 0, out
 
 
 def main(arguments):
@@ -79,12 +79,15 @@ def main(arguments):
     tests = json.loads(subprocess.check_output(['meson', 'introspect', '--tests', BUILD], text=True))
     tests = [test for test in tests if test['suite'] == ['zklockfs:mount'] and
              (test['name'] in arguments[1:] if arguments[1:] else not test['name'].endswith(('-alone', '-crashed')))]
+    if unknown := set(arguments[1:]) - {test['name'] for test in tests}:
+        print(f'unlucky.py: no such test in {BUILD}: {", ".join(sorted(unknown))}', file=sys.stderr)
+        return 64
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for way in ways:
-            for test, out in zip(tests, pool.map(lambda test, way=way: run(way, test), tests)):
-                print(f'{way}: {test["name"]}: {"FAIL" if out else "OK"}', flush=True)
-                if out:
+            for test, (passed, out) in zip(tests, pool.map(lambda test, way=way: run(way, test), tests)):
+                print(f'{way}: {test["name"]}: {"OK" if passed else "FAIL"}', flush=True)
+                if not passed:
                     failed += 1
                     print(out, file=sys.stderr, flush=True)
     print(f'{len(ways) * len(tests) - failed} passed, {failed} failed')

@@ -792,7 +792,7 @@ class Mount:
         self.process.wait()
         if self.kept:
             os.kill(daemon, signal.SIGKILL)
-            until(lambda: not os.path.exists(f'/proc/{daemon}') or _state(daemon) == 'Z', 'the daemon is dead')
+            until(lambda: not os.path.exists(f'/proc/{daemon}') or state_of(daemon) == 'Z', 'the daemon is dead')
         self.checked = True
 
     def process_status(self, key):
@@ -1060,7 +1060,8 @@ class Case:
                 status.wait(2)
 
 
-def _state(pid):
+def state_of(pid):
+    """The letter, as in ps(1); None: there is no such process."""
     with contextlib.suppress(OSError), open(f'/proc/{pid}/status', encoding='utf-8', errors='replace') as status:
         return re.search(r'^State:\t(\S)', status.read(), re.MULTILINE).group(1)
     return None

@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
-                     spawn, until, without_pidfd)
+                     spawn, state_of, until, without_pidfd)
 
 WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
 
@@ -60,12 +60,11 @@ def fake(answer):
 def states_of(group):
     """Of its processes that have not ended."""
     found = set()
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='utf-8') as file:
-            fields = file.read().rpartition(')')[2].split()
-            if int(fields[2]) == group:
-                found.add(fields[0])
-    return found - {'Z'}
+    for pid in map(int, filter(str.isdigit, os.listdir('/proc'))):
+        with contextlib.suppress(OSError):
+            if os.getpgid(pid) == group:
+                found.add(state_of(pid))
+    return found - {None, 'Z'}
 
 
 def stopped_meanwhile():

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-from harness import SLOWNESS, WAIT_SECONDS, Stopwatch, Successor, check, check_equal, command, run, spawn, until
+from harness import SLOWNESS, WAIT_SECONDS, Stopwatch, Successor, check, check_equal, command, run, spawn, state_of, until
 
 SECONDS = round(6 * max(1, SLOWNESS))   # of a session
 
@@ -40,11 +40,7 @@ sys.exit(2 if signal.sigtimedwait([signal.SIGTERM], 0.5) else 1)
 
 
 def alive(pid):
-    try:
-        with open(f'/proc/{pid}/stat', encoding='ascii') as file:
-            return file.read().rsplit(')', 1)[1].split()[0] != 'Z'
-    except OSError:
-        return False
+    return state_of(pid) not in (None, 'Z')
 
 
 def number_in(path):

@@ -9,7 +9,7 @@ import os
 import re
 import signal
 
-from harness import NO_KEEPER, ZKLOCKFS, check, check_equal, check_errno, raw_open, run, until
+from harness import NO_KEEPER, ZKLOCKFS, check, check_equal, check_errno, raw_open, run, state_of, until
 
 
 def children(pid):
@@ -20,11 +20,6 @@ def children(pid):
 def name_of(pid):
     with open(f'/proc/{pid}/comm', encoding='ascii') as file:
         return file.read().strip()
-
-
-def state_of(pid):
-    with open(f'/proc/{pid}/stat', encoding='ascii') as file:
-        return file.read().rsplit(')', 1)[1].split()[0]
 
 
 def writer(mount):

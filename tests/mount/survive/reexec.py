@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 
-from harness import check, check_equal, run, spawn, until
+from harness import check, check_equal, run, spawn, state_of, until
 
 TIMES = 5
 
@@ -19,8 +19,7 @@ def start(server, times):
 
 
 def has_stopped(process):
-    with open(f'/proc/{process.pid}/stat', encoding='utf-8') as file:
-        return file.read().rsplit(')', 1)[1].split()[0] == 'T'
+    return state_of(process.pid) == 'T'
 
 
 def goes_on(server):

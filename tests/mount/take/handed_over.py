@@ -19,7 +19,7 @@ from relay import Relay   # noqa: E402  pylint: disable=wrong-import-position
 LENGTHS = 20, 200
 KNOWN = 3        # hand-offs until both mounts have listed all that wait
 COUNTED = 4
-COUNTS = 3       # a listing of before may come late on a busy machine, but not again and again
+COUNTS = 3       # one hand-off in very many ends in a listing, which is slower and as safe
 FLIGHT_MS = 200
 # Requests that keep a session, and requests of the test itself.
 KEEPING = 'ping', 'heartbeat', 'exists', 'lock data'

@@ -5,6 +5,7 @@
  */
 #include "setup/probe.h"
 
+#include "host/clock.h"
 #include "host/helper.h"
 
 #include <assert.h>
@@ -12,12 +13,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 static_assert(sizeof(struct probe) <= PIPE_BUF, "");
@@ -27,13 +27,31 @@ static_assert(sizeof(struct probe) <= PIPE_BUF, "");
 
 /* ---- one question ---- */
 
-/* A descriptor or -errno. A socket with a timeout ends a wait with EINTR when its process was
- * stopped and goes on, as by Ctrl-Z and fg, see signal(7): connect(2) then waits on. */
-static int connect_to(const char *address)
+/* When what begins now is to be over. */
+static int64_t limit_us(void)
+{
+	return clock_now_us() + PROBE_ANSWER_S * 1000000;
+}
+
+/* Time for which this process was stopped counts, too (Ctrl-Z, fg). */
+static bool ready_in_time(int fd, short events, int64_t until_us)
+{
+	struct pollfd pollfd = {.fd = fd, .events = events};
+	int n;
+
+	do {
+		int64_t left_ms = (until_us - clock_now_us()) / 1000;
+
+		n = poll(&pollfd, 1, left_ms > 0 ? (int)left_ms : 0);
+	} while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+/* A descriptor or -errno. */
+static int connect_to(const char *address, int64_t until_us)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
 	                         .ai_socktype = SOCK_STREAM};
-	struct timeval limit = {.tv_sec = PROBE_ANSWER_S};
 	char host[sizeof(((struct probe *)0)->address)], *port;
 	struct addrinfo *ai;
 	int fd, error;
@@ -46,30 +64,37 @@ static int connect_to(const char *address)
 	host[strcspn(host, "]")] = '\0';
 	if (getaddrinfo(host, port, &hints, &ai) != 0)
 		return -EINVAL;
-	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	do
-		error = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 ? errno : 0;
-	while (error == EINTR);
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	error = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 ? errno : 0;
 	freeaddrinfo(ai);
+	if (error == EINPROGRESS &&
+	    (!ready_in_time(fd, POLLOUT, until_us) ||
+	     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof(error)}) < 0))
+		error = ETIMEDOUT;
 	if (!error)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return error == EINPROGRESS || error == EAGAIN ? -ETIMEDOUT : -error;
+	return -error;
 }
 
-/* Until there are so many bytes, or the end. As read(2), but for EINTR, as above. */
-static ssize_t read_whole(int fd, char *buffer, size_t size)
+/* Until there are so many bytes, or the end. As read(2); -EAGAIN: nothing came in time. */
+static ssize_t read_whole(int fd, char *buffer, size_t size, int64_t until_us)
 {
 	size_t len = 0;
-	ssize_t n = 0;
 
-	while (len < size &&
-	       ((n = recv(fd, buffer + len, size - len, 0)) > 0 || (n < 0 && errno == EINTR)))
-		len += n > 0 ? (size_t)n : 0;
-	return n < 0 && len == 0 ? -errno : (ssize_t)len;
+	while (len < size) {
+		ssize_t n = -EAGAIN;
+
+		if (ready_in_time(fd, POLLIN, until_us)) {
+			n = recv(fd, buffer + len, size - len, 0);
+			n = n < 0 ? -errno : n;
+		}
+		if (n <= 0)
+			return len > 0 ? (ssize_t)len : n;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
 }
 
 /* Nothing was read of what a ZooKeeper says: by errno, or 0. */
@@ -82,7 +107,8 @@ static enum probe_met met_instead(ssize_t n)
 static ssize_t ask(struct probe *probe, const void *question, size_t len, char *ret_answer,
                    size_t size, int *ret_fd)
 {
-	int fd = connect_to(probe->address);
+	int64_t until_us = limit_us();
+	int fd = connect_to(probe->address, until_us);
 	ssize_t n;
 
 	if (fd < 0) {
@@ -91,7 +117,7 @@ static ssize_t ask(struct probe *probe, const void *question, size_t len, char *
 		return fd;
 	}
 	n = send(fd, question, len, MSG_NOSIGNAL) == (ssize_t)len
-	            ? read_whole(fd, ret_answer, size - 1)
+	            ? read_whole(fd, ret_answer, size - 1, until_us)
 	            : -errno;
 	if (n <= 0)
 		probe->met = met_instead(n);
@@ -214,7 +240,7 @@ static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
 	};
 	struct connect_response response;
 	char answer[sizeof(response) + 1], rest[256];
-	int64_t granted_ms = 0;
+	int64_t granted_ms = 0, until_us;
 	int fd = -1;
 	ssize_t n = ask(probe, &request, sizeof(request), answer, sizeof(answer), &fd);
 
@@ -227,8 +253,9 @@ static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
 	if (n > 0 && granted_ms == 0)
 		probe->met = PROBE_STRANGE;
 	/* It closes the connection when the session has ended. */
+	until_us = limit_us();
 	if (granted_ms > 0 && send(fd, &closing, sizeof(closing), MSG_NOSIGNAL) > 0)
-		while (read_whole(fd, rest, sizeof(rest)) > 0)
+		while (read_whole(fd, rest, sizeof(rest), until_us) > 0)
 			;
 	if (fd >= 0)
 		close(fd);
@@ -249,8 +276,6 @@ static void probe_server(int fd, size_t number, char *address, const void *setti
 	struct probe probe;
 
 	(void)number;
-	signal(SIGALRM, SIG_DFL);
-	alarm(8 * PROBE_ANSWER_S);        /* a server that never ends what it says */
 	memset(&probe, 0, sizeof(probe)); /* its holes, too */
 	probe.connections = -1;
 	snprintf(probe.address, sizeof(probe.address), "%s", address);

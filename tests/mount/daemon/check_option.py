@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
                      spawn, state_of, until, without_pidfd)
@@ -76,10 +77,13 @@ def stopped_meanwhile():
             check_equal(conn.recv(4), b'srvr', 'what it asks')
             # A moment later it waits for the answer.
             until(lambda: states_of(process.pid) == {'S'}, 'it waits')
-            os.killpg(process.pid, signal.SIGSTOP)
-            until(lambda: states_of(process.pid) == {'T'}, 'all of it is stopped')
-            os.killpg(process.pid, signal.SIGCONT)
-            out = process.communicate(timeout=60)[0]
+            # Again and again: the time that it gives the server does not begin anew.
+            while states_of(process.pid):
+                os.killpg(process.pid, signal.SIGSTOP)
+                until(lambda: not states_of(process.pid) - {'T'}, 'all of it is stopped')
+                os.killpg(process.pid, signal.SIGCONT)
+                time.sleep(0.2)
+            out = process.communicate()[0]
     check(f'wrong  server {address}: takes the connection and does not answer\n' in out, out)
 
 

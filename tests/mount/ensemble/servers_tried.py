@@ -8,6 +8,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 
 from harness import ZKLOCKFS, check, check_equal, command, run, spawn, until
 
@@ -63,12 +64,19 @@ def is_silent(conn):
         pass
 
 
+def never_ends(conn):
+    while True:
+        conn.sendall(b'x')
+        time.sleep(0.1)     # it is as slow as that
+
+
 KINDS = (
     (hangs_up, 'closes the connection: is it a port for TLS (zklockfs-tls(7)), or are there too many connections'),
     (hangs_up_when_asked, 'closes the connection: is it a port for TLS (zklockfs-tls(7)), or are there too many'),
     (alerts, 'is a port for TLS, see zklockfs-tls(7)'),
     (is_ssh, 'no ZooKeeper server answers there'),
     (has_no_quorum, 'does not serve now: too few servers of the ensemble are up (no quorum)'),
+    (never_ends, 'no ZooKeeper server answers there'),
     (is_silent, 'takes the connection and does not answer'),
 )
 

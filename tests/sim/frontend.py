@@ -16,7 +16,7 @@ from works import CC, ROOT, compile_file, find, is_of_engine, read, run, stem
 sys.path.insert(0, ROOT + '/tests/mount')
 import harness  # noqa: E402
 
-FLAGS = ['-DZKLOCKFS_VERSION="0"', '-DZKLOCKFS_WATCHDOG=50', '-DZKLOCKFS_CHECK_LEDGER',
+FLAGS = ['-DZKLOCKFS_VERSION="0"', '-DZKLOCKFS_WATCHDOG=250', '-DZKLOCKFS_CHECK_LEDGER',
          *run(['pkg-config', '--cflags', 'fuse3']).stdout.split(), f'-I{ROOT}/fs']
 LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
 

@@ -6,11 +6,11 @@ another user, and ends with 32 if a mount would fail. It leaves nothing behind."
 import contextlib
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
 import threading
-import time
 
 from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
                      spawn, state_of, until, without_pidfd)
@@ -58,14 +58,20 @@ def fake(answer):
     return f'127.0.0.1:{listener.getsockname()[1]}'
 
 
-def states_of(group):
-    """Of its processes that have not ended."""
+def asking(group):
+    """Its processes that ask servers: all but the first, which may be stopped by a sanitizer at its end."""
     found = set()
     for pid in map(int, filter(str.isdigit, os.listdir('/proc'))):
         with contextlib.suppress(OSError):
-            if os.getpgid(pid) == group:
-                found.add(state_of(pid))
-    return found - {None, 'Z'}
+            if os.getpgid(pid) == group != pid:
+                found.add(pid)
+    return found
+
+
+def signal_all(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def stopped_meanwhile():
@@ -76,13 +82,13 @@ def stopped_meanwhile():
         with listener.accept()[0] as conn:
             check_equal(conn.recv(4), b'srvr', 'what it asks')
             # A moment later it waits for the answer.
-            until(lambda: states_of(process.pid) == {'S'}, 'it waits')
+            until(lambda: {state_of(pid) for pid in asking(process.pid)} == {'S'}, 'it waits')
             # Again and again: the time that it gives the server does not begin anew.
-            while states_of(process.pid):
-                os.killpg(process.pid, signal.SIGSTOP)
-                until(lambda: not states_of(process.pid) - {'T'}, 'all of it is stopped')
-                os.killpg(process.pid, signal.SIGCONT)
-                time.sleep(0.2)
+            while not select.select([conn], [], [], 0.2)[0]:
+                pids = asking(process.pid)
+                signal_all(pids, signal.SIGSTOP)
+                until(lambda pids=pids: all(state_of(pid) in ('T', 'Z', None) for pid in pids), 'they are stopped')
+                signal_all(pids, signal.SIGCONT)
             out = process.communicate()[0]
     check(f'wrong  server {address}: takes the connection and does not answer\n' in out, out)
 

@@ -63,7 +63,7 @@ def asking(group):
     found = set()
     for pid in map(int, filter(str.isdigit, os.listdir('/proc'))):
         with contextlib.suppress(OSError):
-            if os.getpgid(pid) == group != pid:
+            if os.getpgid(pid) == group != pid and state_of(pid) not in ('Z', None):
                 found.add(pid)
     return found
 

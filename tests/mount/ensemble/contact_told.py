@@ -21,7 +21,7 @@ def test(case):
     mount.mkdir('build')
     good = rf'In contact with 127\.0\.0\.1:{server.port} since ({TIME}); '
     since = systemd.until_status(good + '0 holders, 0 waiters; 0 losses since the start').group(1)
-    check('READY=1\n' in systemd.said, systemd.said)
+    until(lambda: 'READY=1\n' in systemd.listen(), 'it is ready')
     holder, waiter = mount.take('build').held(), mount.take('build')
     systemd.until_status(good + '1 holder, 1 waiter; 0 losses since the start')
     count = len(systemd.said)
@@ -53,7 +53,7 @@ def test(case):
     last = mount.take('build').held()
     os.kill(mount.process.pid, signal.SIGTERM)
     systemd.until_status(r'Shutting down, waiting for holders; 1 holder, 0 waiters; .*')
-    check('STOPPING=1\n' in systemd.listen(), systemd.said)
+    until(lambda: 'STOPPING=1\n' in systemd.listen(), 'it says that it stops')
     last.release()
     mount.check_end()
 

@@ -21,7 +21,7 @@
 /* The oldest version that does not forget writes that it has answered: zklockfs-running(7). */
 #define PROBE_SAFE "3.9.4"
 
-/* How long a server may take for each answer. */
+/* How long a server may take for each answer, with the connection that is made for it. */
 #define PROBE_ANSWER_S 3
 
 enum probe_met {

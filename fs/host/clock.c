@@ -12,6 +12,9 @@
  */
 #include "host/clock.h"
 
+#include <errno.h>
+#include <poll.h>
+
 /* For so long the time slept is good, if the clocks stay together but for MOVED_NS. */
 #define FOUND_NS 1000000
 #define MOVED_NS (CLOCK_BRACKET_NS / 4)
@@ -65,4 +68,17 @@ int64_t clock_now_us(void)
 		ahead_ns -= raw;
 	}
 	return (raw + slept) / 1000;
+}
+
+int clock_poll(int fd, short events, int64_t until_us)
+{
+	struct pollfd pollfd = {.fd = fd, .events = events};
+	int64_t left_us;
+	int n;
+
+	do {
+		left_us = until_us - clock_now_us();
+		n = poll(&pollfd, 1, left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
+	} while (n < 0 ? errno == EINTR : n == 0 && left_us > 0);
+	return n;
 }

@@ -66,14 +66,6 @@ __attribute__((format(printf, 3, 4))) static void say(struct check *check, enum 
 	check->wrong |= verdict == WRONG;
 }
 
-static bool wait_for(int fd, int64_t until_us)
-{
-	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
-	int64_t left_us = until_us - clock_now_us();
-
-	return left_us > 0 && poll(&pollfd, 1, (int)(left_us / 1000) + 1) >= 0;
-}
-
 /* ---- names ---- */
 
 static void name_heard(void *ctx, enum resolver_answer answer, size_t name, char *text)
@@ -104,7 +96,7 @@ static void find_servers(struct check *check)
 	if (r < 0)
 		say(check, WRONG, "servers cannot be looked up: %s", strerror(-r));
 	else
-		while (!finished && wait_for(resolver.fd, until_us))
+		while (!finished && clock_poll(resolver.fd, POLLIN, until_us) > 0)
 			finished = resolver_read(&resolver, name_heard, check);
 	resolver_stop(&resolver);
 	if (!finished)
@@ -200,7 +192,7 @@ static bool ask_servers(struct check *check)
 		say(check, WRONG, "no memory, or too many processes");
 		return false;
 	}
-	while (settings->prober.fd >= 0 && wait_for(settings->prober.fd, until_us))
+	while (settings->prober.fd >= 0 && clock_poll(settings->prober.fd, POLLIN, until_us) > 0)
 		while (prober_read(&settings->prober, &probe))
 			settings_hear(settings, &probe);
 	prober_stop(&settings->prober);

@@ -27,24 +27,10 @@ static_assert(sizeof(struct probe) <= PIPE_BUF, "");
 
 /* ---- one question ---- */
 
-/* When what begins now is to be over. */
+/* When what begins now is to be over, though this process be stopped meanwhile (Ctrl-Z, fg). */
 static int64_t limit_us(void)
 {
 	return clock_now_us() + PROBE_ANSWER_S * 1000000;
-}
-
-/* Time for which this process was stopped counts, too (Ctrl-Z, fg). */
-static bool ready_in_time(int fd, short events, int64_t until_us)
-{
-	struct pollfd pollfd = {.fd = fd, .events = events};
-	int n;
-
-	do {
-		int64_t left_ms = (until_us - clock_now_us()) / 1000;
-
-		n = poll(&pollfd, 1, left_ms > 0 ? (int)left_ms : 0);
-	} while (n < 0 && errno == EINTR);
-	return n > 0;
 }
 
 /* A descriptor or -errno. */
@@ -68,7 +54,7 @@ static int connect_to(const char *address, int64_t until_us)
 	error = fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) < 0 ? errno : 0;
 	freeaddrinfo(ai);
 	if (error == EINPROGRESS &&
-	    (!ready_in_time(fd, POLLOUT, until_us) ||
+	    (clock_poll(fd, POLLOUT, until_us) <= 0 ||
 	     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof(error)}) < 0))
 		error = ETIMEDOUT;
 	if (!error)
@@ -86,7 +72,7 @@ static ssize_t read_whole(int fd, char *buffer, size_t size, int64_t until_us)
 	while (len < size) {
 		ssize_t n = -EAGAIN;
 
-		if (ready_in_time(fd, POLLIN, until_us)) {
+		if (clock_poll(fd, POLLIN, until_us) > 0) {
 			n = recv(fd, buffer + len, size - len, 0);
 			n = n < 0 ? -errno : n;
 		}

@@ -792,7 +792,7 @@ class Mount:
         self.process.wait()
         if self.kept:
             os.kill(daemon, signal.SIGKILL)
-            until(lambda: not os.path.exists(f'/proc/{daemon}') or state_of(daemon) == 'Z', 'the daemon is dead')
+            until(lambda: state_of(daemon) in (None, 'Z'), 'the daemon is dead')
         self.checked = True
 
     def process_status(self, key):

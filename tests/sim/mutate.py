@@ -296,6 +296,7 @@ def course(texts, sites, options, make):
     """`make(directory)`: the works."""
     print(f'{len(sites)} places', flush=True)
     with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o711)   # daemon/user_mount runs the program as another user
         count, survivors = examine_all(make(directory), texts, sites, options)
     print('\nsurvivors:')
     for site in sorted(survivors):

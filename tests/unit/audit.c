@@ -6,6 +6,7 @@
 #include "hold/audit.h"
 
 #include "captured.h"
+#include "carried.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -229,12 +230,6 @@ static void lost(void **state)
 	audit_parted(&audit, getpid(), -1);
 	audit_end(&audit, TAKER);
 	assert_int_equal(holds, 1);
-}
-
-static __attribute__((noreturn)) void refuse(const char *why)
-{
-	fail_msg("%s", why);
-	__builtin_unreachable();
 }
 
 /* As far as it can be told. */

@@ -5,6 +5,7 @@
  */
 #include "tree/history.h"
 
+#include "carried.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -116,9 +117,22 @@ static void users(void **state)
 	history_finish(&history);
 }
 
+/* What the next process has of them. */
+static void carry_counts(struct history *from, struct history *ret_to)
+{
+	struct carry written = {0}, read = {.loads = true, .refuse = refuse};
+
+	carry_begin(&written);
+	history_counts_carry(&written, from);
+	carry_read(&read, written.data, written.len);
+	history_counts_carry(&read, ret_to);
+	carry_read_all(&read);
+	carry_end(&written);
+}
+
 static void counts(void **state)
 {
-	struct history history = {0};
+	struct history history = {0}, next = {0};
 	struct history_hold hold = hold_of("build", 0, "");
 
 	(void)state;
@@ -132,6 +146,9 @@ static void counts(void **state)
 	assert_int_equal(history.buckets[HISTORY_BUCKETS], 2);
 	for (int i = 1; i < HISTORY_BUCKETS; i++)
 		assert_true(history_bounds_us[i] > history_bounds_us[i - 1]);
+	carry_counts(&history, &next);
+	assert_memory_equal(next.buckets, history.buckets, sizeof(next.buckets));
+	assert_int_equal(next.held_us, history.held_us);
 	history_finish(&history);
 }
 

@@ -6,6 +6,7 @@
  */
 #include "files/walk.h"
 
+#include "carried.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -509,12 +510,6 @@ static void a_user_with_little_room(void **state)
 		assert_int_equal(front.files.bytes, 0);
 	}
 	assert_true(whole && none);
-}
-
-static __attribute__((noreturn)) void refuse(const char *why)
-{
-	fail_msg("%s", why);
-	__builtin_unreachable();
 }
 
 /* Another process goes on where the walk was. */

@@ -131,19 +131,15 @@ static bool is_dead_at(const char *path)
 
 bool mountpoint_stays_dead(const char *path, int limit_ms)
 {
-	struct pollfd tree = {.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
-	                      .events = POLLPRI};
-	int64_t until_us = clock_now_us() + (int64_t)limit_ms * 1000, left_us;
+	int64_t until_us = clock_now_us() + (int64_t)limit_ms * 1000;
+	int tree = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), changes = 1;
 	bool dead;
 
-	for (;;) {
-		dead = is_dead_at(path) && mountpoint_is_zklockfs(path);
-		left_us = until_us - clock_now_us();
-		if (!dead || left_us <= 0 || poll(&tree, 1, (int)(left_us / 1000) + 1) < 0)
-			break;
-	}
-	if (tree.fd >= 0)
-		close(tree.fd);
+	/* It looks once more when the time is over. */
+	while ((dead = is_dead_at(path) && mountpoint_is_zklockfs(path)) && changes > 0)
+		changes = clock_poll(tree, POLLPRI, until_us);
+	if (tree >= 0)
+		close(tree);
 	return dead;
 }
 

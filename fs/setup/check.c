@@ -180,26 +180,44 @@ static void report_tick(struct check *check)
 		                              : "the servers' limits of sessions");
 }
 
+static void hear_servers(struct settings *settings)
+{
+	struct probe probe;
+
+	while (settings->prober.fd >= 0) {
+		struct pollfd pollfd = {.fd = settings->prober.fd, .events = POLLIN};
+
+		(void)poll(&pollfd, 1, -1);
+		while (prober_read(&settings->prober, &probe))
+			settings_hear(settings, &probe);
+	}
+}
+
+static size_t count_addresses(const char *addresses)
+{
+	size_t count = 1;
+
+	for (const char *c = addresses; *c; c++)
+		count += *c == ',';
+	return count;
+}
+
 /* False: no server can be used. */
 static bool ask_servers(struct check *check)
 {
 	struct settings *settings = &check->settings;
-	int64_t until_us = clock_now_us() + INT64_C(8) * PROBE_ANSWER_S * 1000000;
 	size_t usable = 0;
-	struct probe probe;
 
-	if (prober_begin(&settings->prober, check->addresses, true) < 0) {
-		say(check, WRONG, "no memory, or too many processes");
-		return false;
-	}
-	while (settings->prober.fd >= 0 && clock_poll(settings->prober.fd, POLLIN, until_us) > 0)
-		while (prober_read(&settings->prober, &probe))
-			settings_hear(settings, &probe);
-	prober_stop(&settings->prober);
+	(void)prober_begin(&settings->prober, check->addresses, true);
+	hear_servers(settings);
 	for (size_t i = 0; i < settings->count; i++)
 		usable += settings->answers[i].met == PROBE_USABLE;
 	for (size_t i = 0; i < settings->count; i++)
 		report_server(check, &settings->answers[i], usable == 0);
+	if (settings->count < count_addresses(check->addresses))
+		say(check, usable == 0 ? WRONG : RISK,
+		    "servers: not all could be asked: there is no memory, or are too many "
+		    "processes");
 	if (usable == 0)
 		return false;
 	report_quorum(check, usable);

@@ -93,8 +93,7 @@ static enum probe_met met_instead(ssize_t n)
 static ssize_t ask(struct probe *probe, const void *question, size_t len, char *ret_answer,
                    size_t size, int *ret_fd)
 {
-	int64_t until_us = limit_us();
-	int fd = connect_to(probe->address, until_us);
+	int fd = connect_to(probe->address, limit_us());
 	ssize_t n;
 
 	if (fd < 0) {
@@ -103,7 +102,7 @@ static ssize_t ask(struct probe *probe, const void *question, size_t len, char *
 		return fd;
 	}
 	n = send(fd, question, len, MSG_NOSIGNAL) == (ssize_t)len
-	            ? read_whole(fd, ret_answer, size - 1, until_us)
+	            ? read_whole(fd, ret_answer, size - 1, limit_us())
 	            : -errno;
 	if (n <= 0)
 		probe->met = met_instead(n);
@@ -241,7 +240,8 @@ static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
 	/* It closes the connection when the session has ended. */
 	until_us = limit_us();
 	if (granted_ms > 0 && send(fd, &closing, sizeof(closing), MSG_NOSIGNAL) > 0)
-		while (read_whole(fd, rest, sizeof(rest), until_us) > 0)
+		while (read_whole(fd, rest, sizeof(rest), until_us) > 0 &&
+		       clock_now_us() < until_us)
 			;
 	if (fd >= 0)
 		close(fd);

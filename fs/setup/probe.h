@@ -21,7 +21,7 @@
 /* The oldest version that does not forget writes that it has answered: zklockfs-running(7). */
 #define PROBE_SAFE "3.9.4"
 
-/* How long a server may take for each answer, with the connection that is made for it. */
+/* How long a server may take for a connection, and again for each answer. */
 #define PROBE_ANSWER_S 3
 
 enum probe_met {
@@ -51,10 +51,12 @@ struct prober {
 };
 
 void prober_init(struct prober *prober);
-/* "10.0.0.1:2181,[2001:db8::2]:2182", as of resolve.h. All are asked at the same time. `settings`:
- * for these, too; otherwise by srvr alone, what is met. 0 or -errno. */
+/* "10.0.0.1:2181,[2001:db8::2]:2182", as of resolve.h. All are asked at the same time, and in less
+ * than a minute all have ended. `settings`: for these, too; otherwise by srvr alone, what is met. 0
+ * or -errno. */
 int prober_begin(struct prober *prober, const char *addresses, bool settings);
-/* The next answer. False: there is none now, or (fd -1) all are there. */
+/* The next answer. False: there is none now, or (fd -1) no more will come: for want of memory or
+ * processes there may be fewer than addresses. */
 bool prober_read(struct prober *prober, struct probe *ret_probe);
 /* At work or not. The processes end with their work or with this one; the caller reaps. */
 void prober_stop(struct prober *prober);

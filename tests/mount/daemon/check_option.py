@@ -11,11 +11,13 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
                      spawn, state_of, until, without_pidfd)
 
 WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
+NO_QUORUM = b'This ZooKeeper instance is not currently serving requests\n'
 
 
 class Checks:
@@ -74,15 +76,17 @@ def signal_all(pids, number):
             os.kill(pid, number)
 
 
+def start_check(address):
+    return spawn([ZKLOCKFS, '--check', address], stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
 def stopped_meanwhile():
     """What it says of a server that does not answer is the same after Ctrl-Z and fg."""
     with socket.create_server(('127.0.0.1', 0)) as listener:
         address = f'127.0.0.1:{listener.getsockname()[1]}'
-        process = spawn([ZKLOCKFS, '--check', address], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        process = start_check(address)
         with listener.accept()[0] as conn:
             check_equal(conn.recv(4), b'srvr', 'what it asks')
-            # A moment later it waits for the answer.
-            until(lambda: {state_of(pid) for pid in asking(process.pid)} == {'S'}, 'it waits')
             # Again and again: the time that it gives the server does not begin anew.
             while not select.select([conn], [], [], 0.2)[0]:
                 pids = asking(process.pid)
@@ -93,17 +97,58 @@ def stopped_meanwhile():
     check(f'wrong  server {address}: takes the connection and does not answer\n' in out, out)
 
 
+def wants_to_connect(port):
+    with open('/proc/net/tcp', encoding='ascii') as stream:
+        return f':{port:04X} 02 ' in stream.read()     # SYN_SENT, proc_net_tcp(5)
+
+
+def connects_late():
+    """A connection that is made while the asking process is stopped is one: then the server has its time."""
+    with socket.create_server(('127.0.0.1', 0), backlog=0) as listener:
+        port = listener.getsockname()[1]
+        address = f'127.0.0.1:{port}'
+        with socket.create_connection(listener.getsockname()):    # the queue of the listener is full
+            process = start_check(address)
+            until(lambda: wants_to_connect(port), 'it wants to connect')
+            pids = asking(process.pid)
+            signal_all(pids, signal.SIGSTOP)
+            stopped = time.monotonic()
+            listener.accept()[0].close()
+            with listener.accept()[0] as conn:
+                while time.monotonic() < stopped + 3.1:    # PROBE_ANSWER_S
+                    time.sleep(0.1)
+                signal_all(pids, signal.SIGCONT)
+                check_equal(conn.recv(4), b'srvr', 'what it asks')
+                conn.sendall(NO_QUORUM)
+            out = process.communicate()[0]
+    check(f'wrong  server {address}: does not serve now' in out, out)
+
+
+def killed_meanwhile():
+    """A server of which nothing was heard is not passed over."""
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        process = start_check(f'127.0.0.1:{listener.getsockname()[1]}')
+        with listener.accept()[0] as conn:
+            check_equal(conn.recv(4), b'srvr', 'what it asks')
+            signal_all(asking(process.pid), signal.SIGKILL)
+            out = process.communicate()[0]
+    check('wrong  servers: not all could be asked' in out, out)
+    check_equal(process.returncode, 32, 'its status')
+
+
 def strangers(checks):
     """What a client meets where no ZooKeeper server can be used."""
     for answer, text in ((b'', 'closes the connection: is it a port for TLS'),
                          (b'\x15\x03\x03\x00\x02\x02\x46', 'is a port for TLS, see zklockfs-tls(7)'),
                          (b'SSH-2.0-OpenSSH_9.2\r\n', 'no ZooKeeper server answers there'),
                          (b'HTTP/1.1 400 Bad Request\r\n\r\n', 'no ZooKeeper server answers there'),
-                         (b'This ZooKeeper instance is not currently serving requests\n', 'does not serve now: too few'),
+                         (NO_QUORUM, 'does not serve now: too few'),
                          (None, 'takes the connection and does not answer')):
         address = fake(answer)
         checks.says(32, [f'wrong  server {address}: {text}'], address)
     stopped_meanwhile()
+    connects_late()
+    killed_meanwhile()
     checks.says(32, ['wrong  server 127.0.0.1:9: Connection refused'], '127.0.0.1:9')
     checks.says(32, ['wrong  server nosuch.invalid: ', 'wrong  servers: none of them has an address'], 'nosuch.invalid')
 

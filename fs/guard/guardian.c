@@ -295,15 +295,11 @@ int guardian_page(const struct guardian *guardian)
 	return guardian ? guardian->page_fd : -1;
 }
 
-bool guardian_listen(struct guardian *guardian)
+bool guardian_lives(struct guardian *guardian)
 {
-	char bytes[64];
-	ssize_t n;
+	char byte;
 
-	do
-		n = recv(guardian->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0 && errno == EAGAIN)
+	if (recv(guardian->fd, &byte, 1, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
 	close(guardian->fd);
 	guardian->fd = -1;

@@ -119,12 +119,13 @@ void guardian_free_released(struct guardian *guardian);
  * that have the door open are stopped until the slot is released. */
 void guardian_lose(struct guardian *guardian, int slot);
 
-/* For the loop's poll(2), -1 without one. When it is readable: listen, false if the
- * guardian is dead, and guardian_hold() fails from then on. */
+/* For the loop's poll(2), -1 without one. The guardian says nothing, so what can be read is its
+ * end: when it is readable ask guardian_lives(). If it is false guardian_hold() fails from then
+ * on. */
 int guardian_fd(const struct guardian *guardian);
 /* A descriptor, too: of what both halves share. */
 int guardian_page(const struct guardian *guardian);
-bool guardian_listen(struct guardian *guardian);
+bool guardian_lives(struct guardian *guardian);
 
 /* The other half goes on; a slot that somebody has, or -1. */
 void guardian_carry(struct carry *carry, struct guardian **guardian);

@@ -512,7 +512,7 @@ int64_t holds_wait(const struct frontend *front)
 
 void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke)
 {
-	if (guardian_spoke && !guardian_listen(front->guardian))
+	if (guardian_spoke && !guardian_lives(front->guardian))
 		log_line(LC_ERROR,
 		         "the guardian was killed: no more locks are granted; restart the mount");
 	linger_process(&front->holds->linger, process_gone);

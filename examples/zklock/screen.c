@@ -254,8 +254,8 @@ static void draw_question(const struct eviction *eviction)
 
 	snprintf(text, sizeof(text), "Evict process %s from %s?", eviction->who, eviction->lock);
 	put_text(LINES - 2, 0, COLS - 1,
-	         eviction->held ? "It loses the lock. Its program goes on, unless its mount has "
-	                          "on_lost=term or kill."
+	         eviction->held ? "It loses the lock. Its program goes on, unless zklock or its "
+	                          "mount's on_lost stops it."
 	                        : "It waits no longer: its open fails.",
 	         false);
 	put_text(LINES - 1, 0, COLS - 6, text, false);

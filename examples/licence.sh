@@ -23,7 +23,9 @@ lock=$1
 shift
 
 # Somebody else has it (75) only if we may take it and the ensemble answers. Otherwise something
-# is broken (69), also a name or a time with a typing error.
+# is broken (69), also a name or a time with a typing error. A shell sees no more: 75 may also be a
+# client that does not wait for us, a limit, or an outage that is over already; the message of the
+# shell tells, and zklock(1) has a status for each.
 refusal() {
     if [ -w "$door" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
 }
@@ -35,4 +37,11 @@ if ! { read -r token <&9 && [ "$token" -gt 0 ]; }; then    # a local file: nothi
     exit 69
 fi
 echo "$*" >&9 || exit 74
-exec "$@"
+"$@" || exit
+
+# Was it held to the end? A program that must not go on after a loss needs the mount option
+# on_lost=, or zklock(1).
+cat <&9 >/dev/null || {
+    echo "$0: $lock: the licence was lost" >&2
+    exit 74
+}

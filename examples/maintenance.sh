@@ -29,5 +29,12 @@ if ! { read -r token <&9 && [ "$token" -gt 0 ]; }; then    # a local file: nothi
 fi
 echo "$*" >&9 || exit 74
 
-# The command keeps descriptor 9, and the lock as long as it runs.
-exec "$@"
+# The command keeps descriptor 9, and so the lock, even if this script is killed.
+"$@" || exit
+
+# Before reporting success, look whether the lock was held to the end. A command that must not go
+# on after a loss needs the mount option on_lost=, or zklock(1).
+cat <&9 >/dev/null || {
+    echo "$0: $lock: the lock was lost" >&2
+    exit 74
+}

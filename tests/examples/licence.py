@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """licence.sh: as many programs run as there are slots, on two mounts; the next one starts
-when one ends or is killed, or when there are more slots."""
+when one ends or is killed, or when there are more slots. A loss is told at the end."""
 
 import os
 import signal
 
-from gate import Gate, at_once, example, queued
-from harness import check_equal, command, run, shells
+from gate import Gate, at_once, evict, example, finished, queued
+from harness import check, check_equal, command, run, shells
 
 
 def pool(gate, a, b, shell):
@@ -51,14 +51,25 @@ def pool(gate, a, b, shell):
     queued(a, 'pool', 4, held=4)
     for visitor in inside:
         visitor.let()
-    check_equal(sorted(job.wait(60) for job in jobs), [-9, 0, 0, 0, 0, 0, 0, 4], 'status of the programs')
+    check_equal(sorted(job.wait(60) for job in jobs), [0, 0, 0, 0, 0, 0, 4, 128 + signal.SIGKILL], 'status of the programs')
     queued(a, 'pool', 0)
     check_equal(busy(b), (0, 'ran\n'), 'all are free')
+
+    # One loses its licence.
+    job = example('licence.sh', a.path('pool'), *gate.visitor(), shell=shell)
+    visitor = gate.arrived()
+    evict(b, 'pool')
+    queued(a, 'pool', 0)
+    visitor.let()
+    _, err = finished(job, 74, 'who has lost it')
+    check('the licence was lost' in err, err)
 
 
 def test(case):
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    for mount in (a, b):
+        mount.allow('evicted|lost')
     a.mkdir('pool')
     gate = Gate(case)
     for shell in shells():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """maintenance.sh: work goes on side by side; a window waits for what came before it, and
-keeps out what comes after."""
+keeps out what comes after. A loss is told at the end."""
 
-from gate import Gate, at_once, example, queued
-from harness import check_equal, run, shells
+from gate import Gate, at_once, evict, example, finished, queued
+from harness import check, check_equal, run, shells
 
 
 def window(gate, a, b, shell):
@@ -39,10 +39,22 @@ def window(gate, a, b, shell):
     check_equal([job.wait(60) for job in jobs], [0, 6, 0, 0, 0], 'status of the commands')
     queued(a, 'db', 0)
 
+    # Lost meanwhile: it does not say that it went well.
+    for kind in ('work', 'window'):
+        job = start(kind, a, kind)
+        visitor = gate.arrived(kind)
+        evict(b, 'db')
+        queued(a, 'db', 0)
+        visitor.let()
+        _, err = finished(job, 74, f'{kind} that has lost the lock')
+        check('the lock was lost' in err, err)
+
 
 def test(case):
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    for mount in (a, b):
+        mount.allow('evicted|lost')
     a.mkdir('db')
     gate = Gate(case)
     for shell in shells():

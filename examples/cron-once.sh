@@ -11,8 +11,9 @@
 #
 # Clocks differ: a late host may come when a short job is over already. So the lock's
 # `value` keeps the day of the last job, and a host that reads today's date there ends with
-# status 0. PERIOD='%F %H', a format of date(1), makes it once an hour. When the job
-# fails nothing is written, and the next host tries again.
+# status 0. PERIOD='%F %H', a format of date(1), makes it once an hour; in a crontab write \%F \%H.
+# When the job fails nothing is written, and a host that comes later tries again; those that
+# came meanwhile have ended.
 #
 # For a job that may run again then, one line in the crontab is enough:
 #

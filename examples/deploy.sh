@@ -31,7 +31,9 @@ die() {
 }
 
 # Somebody else has it (75) only if we may take it and the ensemble answers. Otherwise something
-# is broken (69), also a name or a time with a typing error.
+# is broken (69), also a name or a time with a typing error. A shell sees no more: 75 may also be a
+# client that does not wait for us, a limit, or an outage that is over already; the message of the
+# shell tells, and zklock(1) has a status for each.
 refusal() {
     if [ -w "$door" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
 }

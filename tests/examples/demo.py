@@ -17,7 +17,7 @@ def holder(state):
 
 def test(case):
     state = os.path.join(case.directory, 'demo')
-    environ = {'ZKLOCKFS_DEMO': state, 'ZKLOCKFS': ZKLOCKFS}
+    environ = {'ZKLOCKFS_DEMO': state, 'ZKLOCKFS_PROGRAM': ZKLOCKFS}
 
     def mounts():
         with open('/proc/self/mounts', encoding='utf-8') as lines:

@@ -25,5 +25,9 @@ for page; do
         grep -v 'skipping paragraph macro: PP \(empty\|after S[HS]\)$\|cannot parse date' >&2; then
         bad=1
     fi
+    # scdoc ends a list before such a line, without a word.
+    awk -v page="$page" 'list && !/^(- |  |$)/ { print page ":" FNR ": not indented below a list: " $0; bad = 1 }
+        { list = /^- / || (list && /^  /) }
+        END { exit bad }' "$page" >&2 || bad=1
 done
 exit $bad

@@ -254,9 +254,10 @@ _alive = None   # a pipe: the janitor waits until all processes have closed this
 
 def let_janitor_go():
     """For a forked process: the janitor does not wait for the end of this process."""
+    global _alive
     if _alive is not None:
-        with contextlib.suppress(OSError):
-            os.close(_alive)
+        os.close(_alive)
+        _alive = None
 
 
 def _before_exec():

@@ -24,12 +24,19 @@ LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
 # those for a mutant of a file, which need longer, or are no use for other files.
 CASES = {place: names.split() for place, names in {
     'fs/daemon/contact.c': 'ensemble/contact_told take/log_takes',
-    'fs/daemon/loop.c': 'lost/paused',
-    'fs/daemon/main.c': 'ensemble/tick_time daemon/daemon',
+    'fs/daemon/loop.c': 'lost/paused ensemble/unusable',
+    'fs/daemon/main.c': 'ensemble/tick_time daemon/daemon daemon/check_option ensemble/credentials',
     'fs/files/ops.c': 'survive/remembered',
+    'fs/files/value.c': 'users/budget_of_requests',
+    'fs/guard/guardian.c': 'survive/helpers_killed',
+    'fs/guard/round.c': 'take/descriptor_hidden',
+    'fs/request/inbox.c': 'lost/paused',
     'fs/request/open_file.c': 'show/history',
+    'fs/request/parked.c': 'survive/crash_answers',
+    'fs/request/pending.c': 'survive/crash_answers',
     'fs/setup/check.c': 'daemon/user_mount',
     'fs/setup/mountpoint.c': 'daemon/sigterm',
+    'fs/setup/ready.c': 'survive/keeper',
     'daemon': """take/two_mounts survive/reload survive/reload_refused daemon/trace daemon/bad_arguments daemon/sigterm
         show/status show/metrics survive/remembered users/users_in_turn ensemble/server_restart
         survive/reload_on_lost ensemble/retry

@@ -150,6 +150,23 @@ static void a_counter(void **state)
 	}
 }
 
+static void the_rate_is_learnt_once(void **state)
+{
+	struct pauses pauses = one(PAUSE_COUNTER, 100 * MS, 500);
+
+	(void)state;
+	assert_false(pauses_look(&pauses));
+	pass(10 * SECOND, 3);
+	assert_false(pauses_look(&pauses));
+	/* Two jumps are one: what is learnt in between would hide the first. */
+	pass(60 * SECOND, 3);
+	now.value += 80 * MS * 3;
+	assert_false(pauses_look(&pauses));
+	pass(SECOND, 3);
+	now.value += 80 * MS * 3;
+	assert_true(pauses_look(&pauses));
+}
+
 static void a_pause_while_the_rate_is_learnt(void **state)
 {
 	struct pauses pauses = one(PAUSE_COUNTER, 100 * MS, 500);
@@ -359,6 +376,7 @@ int main(void)
 		cmocka_unit_test(a_steady_difference),
 		cmocka_unit_test(another_clock),
 		cmocka_unit_test(a_counter),
+		cmocka_unit_test(the_rate_is_learnt_once),
 		cmocka_unit_test(a_pause_while_the_rate_is_learnt),
 		cmocka_unit_test(one_that_cries_is_not_listened_to),
 		cmocka_unit_test(each_minute_counts_for_itself),

@@ -219,6 +219,7 @@ def mount_points(checks, source):
     check(not set_immutable(point, False), 'it was changed')
     check_equal(besides_usual(command([ZKLOCKFS, source, point])), (0, '', ''), 'the mount')
     at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready')
+    at(point, 0, clocks(point))
     daemons = checks.case.daemons()
     for pid in daemons:
         os.kill(pid, signal.SIGSTOP)
@@ -242,6 +243,17 @@ def mount_points(checks, source):
     os.mkdir(mine + '/build')
     at(mine, 0, 'risk   mount point: it is not empty')
     at(mine, None, '/etc/fuse.conf', '-o', 'allow_other', user=ALICE)
+
+
+def clocks(point):
+    """The line about clocks, which the mount there knows."""
+    with open(point + '/.zklockfs/status', encoding='ascii') as file:
+        names = re.search('^clock_watched_by: (.*)$', file.read(), re.M).group(1)
+    with open('/proc/cpuinfo', encoding='ascii') as file:
+        virtual = re.search(r'^flags\b.*\bhypervisor\b', file.read(), re.M)
+    if virtual and not {'vmclock', 'tsc', 'ptp'} & set(names.split(',')):
+        return 'risk   clocks: a pause of this virtual machine is seen only if an agent sets the wall clock'
+    return f'ok     clocks: a pause of this {"virtual " if virtual else ""}machine is seen by {names}\n'
 
 
 def limited_waits(source, directory):

@@ -5,11 +5,42 @@ or waited for is EBUSY, one with locks below is ENOTEMPTY."""
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 
-from harness import (ALICE, BOB, check, check_equal, check_errno, check_user, command, errno_of, error_name, run,
-                     until)
+from harness import (ALICE, BOB, check, check_equal, check_errno, check_user, command, errno_of, error_name,
+                     is_in_the_call, run, spawn, until)
 
 LC_BELOW_MAX = 1000
+
+# Waits for the lock until a signal comes, and removes it a moment later.
+TIRED = '''
+import os, signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: 1 / 0)
+try:
+    os.open(sys.argv[1] + '/lock', os.O_RDWR)
+except ZeroDivisionError:
+    print('interrupted', flush=True)
+sys.stdin.readline()
+os.rmdir(sys.argv[1])
+'''
+
+
+def of_a_kept_place(server, a, b):
+    """The place that is kept for a process which was interrupted (rule 22) does not keep it from removing the lock."""
+    b.mkdir('tired')
+    holder = b.take('tired').held()
+    with spawn([sys.executable, '-c', TIRED, a.path('tired')], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tired:
+        until(lambda: len(server.entries('tired')) == 2, 'it queues')
+        until(lambda: is_in_the_call(tired.pid), 'it waits')
+        tired.send_signal(signal.SIGUSR1)
+        check_equal(tired.stdout.readline(), b'interrupted\n', 'its word')
+        holder.release()
+        until(lambda: len(server.entries('tired')) < 2, 'nobody else is in the way')
+        tired.communicate(b'\n')
+    check_equal(tired.returncode, 0, 'rmdir')
+    check_equal(server.zk.exists('/locks/tired'), None, 'the node')
 
 
 def test(case):
@@ -51,6 +82,8 @@ def test(case):
         check_equal(server.zk.exists('/locks/' + path), None, 'the node')
         until(lambda: not os.path.exists(b.path(path)), 'b sees that it is gone')
     check_errno(errno.ENOENT, os.open, a.path(lock, 'lock'), os.O_RDWR)
+
+    of_a_kept_place(server, a, b)
 
     # A lock that any mount makes again is a new one, also when the kernel knows the old one.
     for mount in (a, b):

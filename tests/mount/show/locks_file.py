@@ -24,10 +24,15 @@ def plain(word):
                           capture_output=True).stdout.decode()
 
 
-def rows(mount, uid=0, groups=()):
-    """The lines that this user reads: a dictionary for each lock."""
-    text = subprocess.run(['cat', mount.path('.zklockfs', 'locks')], check=True, capture_output=True,
-                          user=uid, group=uid, extra_groups=groups).stdout.decode()
+def rows(mount, uid=0, groups=(), meanwhile=lambda: None):
+    """The lines that this user reads: a dictionary for each lock. `meanwhile`: before they are read."""
+    with subprocess.Popen(['sh', '-c', 'exec 3<"$1" && echo && read -r _ && cat <&3', 'sh',
+                           mount.path('.zklockfs', 'locks')], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          user=uid, group=uid, extra_groups=groups) as reader:
+        check_equal(reader.stdout.readline(), b'\n', 'it has the file open')
+        meanwhile()
+        text = reader.communicate(b'\n')[0].decode()
+    check_equal(reader.returncode, 0, 'its status')
     lines = text.splitlines()
     check_equal(lines[0].split(), COLUMNS, 'the header')
     found = {}
@@ -148,7 +153,9 @@ def check_users(mount):
     check_equal(sorted(rows(mount)), sorted(taker.path.removeprefix(mount.directory + '/').removesuffix('/lock')
                                             for taker in takers), 'what root sees')
     check_equal(sorted(rows(mount, ALICE)), sorted(mine), 'what Alice sees')
-    check_equal(sorted(rows(mount, ALICE, [17, 4242])), sorted(mine + ['group', 'group/below']), 'and as one of the group')
+    for meanwhile in (lambda: None, mount.reload):
+        check_equal(sorted(rows(mount, ALICE, [17, 4242], meanwhile)), sorted(mine + ['group', 'group/below']),
+                    'and as one of the group')
     os.chown(mount.path('none'), ALICE, ALICE)
     check_equal(sorted(rows(mount, ALICE)), sorted(mine + ['none', 'none/below']), 'what is hers')
     for taker in takers:

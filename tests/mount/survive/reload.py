@@ -12,7 +12,7 @@ import threading
 from fcntl import F_UNLCK, F_WRLCK, LOCK_EX, LOCK_SH, LOCK_UN
 
 from clan import Clan
-from harness import CRASHES, SLOWNESS, Stopwatch, check, check_equal, run, until
+from harness import CRASHES, SLOWNESS, Stopwatch, check, check_equal, is_in_the_call, run, until
 from locker import Locker
 
 # Seconds of limits that begin before a reload and end after it.
@@ -170,8 +170,15 @@ def locks_of_files(case, server):
     r.fails(errno.EINTR)
     s.kill(signal.SIGKILL)
     queued('file', 3)
+    before = server.entries('file')
     mount.reload()
     check(not q.answered(), 'the lock by fcntl is gone')
+    # Its place is kept for the process that comes back by the same open file.
+    q.kill(signal.SIGUSR1)
+    q.fails(errno.EINTR)
+    q.ask('raw_flock', qfd, LOCK_EX)
+    until(lambda: is_in_the_call(q.pid), 'it waits again')
+    check_equal(server.entries('file'), before, 'the queue after an interrupt')
     p.do('setlk', fd, F_UNLCK)
     q.got()
     check(q.do('pread', qfd, 64, 0) != token, 'another holder, the same token')

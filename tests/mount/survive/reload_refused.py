@@ -171,6 +171,7 @@ def test(case):
         write_program(program, text)
         line = refused(what)
         print(line)
+        check(what != 'crashes' or line.endswith(': it was ended by signal 11'), line)
     os.chmod(program, 0o644)
     check('Permission denied' in refused('not executable'), 'why: not executable')
 

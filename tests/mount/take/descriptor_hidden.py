@@ -4,7 +4,7 @@
 with io_uring (rule 35). That no process was found is no reason to pass a lost lock on. It passes
 on at the last close, or when the session would have ended. Where a thorough search finds a
 descriptor, its opener is stopped: under another name in another mount namespace, or in a
-thread's own table."""
+thread's own table, or in a process without its first thread."""
 
 import ctypes
 import os
@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 
-from harness import Stopwatch, check, libc, run, until
+from harness import Stopwatch, check, die_with_parent, libc, run, state_of, until
 from openers import evict, other_name, process, runs
 
 _CLONE_FILES = 0x400
@@ -67,6 +67,29 @@ def own_table(path, _):
     return fd
 
 
+def end_first_thread(tell):
+    def live_on():
+        until(lambda: state_of(os.getpid()) == 'Z', 'the first thread has ended')
+        os.write(tell, b'.')
+        signal.pause()
+    threading.Thread(target=live_on, daemon=True).start()
+    libc.syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)     # _exit(2) ends all
+
+
+def no_first_thread(path, _):
+    """A child has it, of which the first thread has ended; the opener has it no longer."""
+    fd = os.open(path, os.O_RDWR)
+    ready, tell = os.pipe()
+    if os.fork() == 0:
+        try:
+            die_with_parent()
+            end_first_thread(tell)
+        finally:
+            os._exit(1)
+    os.close(fd)
+    check(os.read(ready, 1) == b'.', 'the child is ready')
+
+
 def test(case):
     server = case.server(tick_ms=500)
     a = case.mount(server, 'a', session=f'{T}s', options=['on_lost=kill'])
@@ -85,11 +108,14 @@ def test(case):
     def status(lock):
         return os.waitstatus_to_exitcode(os.waitpid(openers[lock], 0)[1])
 
-    for way in (other_name, own_table):
+    watch = Stopwatch()
+    for way in (other_name, own_table, no_first_thread):
         lock = way.__name__.replace('_', '-')
         lose(lock, way)
-        check(status(lock) == -signal.SIGKILL, f'{lock} was not stopped')
+        check(way == no_first_thread or status(lock) == -signal.SIGKILL, f'{lock} was not stopped')
         waiters[lock].held().release()
+    check(watch.seconds() < T - 1, 'too slow to tell')
+    os.kill(openers['no-first-thread'], signal.SIGKILL)
 
     watch = Stopwatch()
     hidden = {way.__name__.replace('_', '-'): way for way in (in_flight, mapping, registered)}

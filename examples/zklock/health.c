@@ -91,6 +91,11 @@ bool health_is_good(const struct health *health, char why[HEALTH_MAX])
 		         "the servers are of another ensemble%s: its log says more; only a restart "
 		         "of the mount accepts it",
 		         since);
+	else if (strcmp(state, "unguarded") == 0)
+		snprintf(why, HEALTH_MAX,
+		         "the guardian of the mount was killed: it grants no lock, and on_lost "
+		         "stops "
+		         "nobody; restart the mount");
 	else if (strcmp(state, "unusable") == 0)
 		snprintf(why, HEALTH_MAX, "the mount is unusable%s: its log says why; restart it",
 		         since);

@@ -45,8 +45,13 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 			         "it lost the lock",
 			         door->lock, (int)caller->process.pid, (unsigned)uid);
 		claim->slot = guardian_hold(guardian, &guarded);
-		if (claim->slot < 0)
+		if (claim->slot < 0) {
+			audit_refuse(&hold->front->holds->audit_log, door->lock, caller, uid,
+			             claim->slot,
+			             guardian_fd(guardian) < 0 ? "the guardian was killed"
+			                                       : "on_lost could not stop so many");
 			return claim->slot;
+		}
 	}
 	claim->hold = hold;
 	claim->life = family_watch(caller->process.pid);

@@ -157,7 +157,10 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 
 	if (!file)
 		return -ENOMEM;
-	PRINT(file, "state: %s\n", view_state(status));
+	PRINT(file, "state: %s\n",
+	      status->state == LC_READY && mount->guardian && !mount->has_guardian
+	              ? "unguarded"
+	              : view_state(status));
 	if (status->session)
 		PRINT(file, "session: 0x%" PRIx64 "\n", (uint64_t)status->session);
 	else

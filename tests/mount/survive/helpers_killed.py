@@ -95,6 +95,7 @@ def test(case):
     until(lambda: metric(mount, 'helper_up', helper='guardian') == 0, 'the guardian is missed')
     mount.said('the guardian was killed')
     check_errno(errno.ESHUTDOWN, raw_open, mount.path('late', 'lock'), os.O_RDWR)
+    check_equal(mount.status()['state'], 'unguarded', 'the state')
     os.kill(daemon, signal.SIGTERM)
     until(lambda: not os.path.ismount(mount.directory), 'it is unmounted')
     until(lambda: not case.daemons(), 'the daemon ends')

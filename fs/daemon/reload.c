@@ -49,7 +49,7 @@ static __attribute__((noreturn)) void refuse_to_check(const char *why)
 }
 
 /* The keeper starts the program before. Without a keeper there is no way back: the locks go with
- * the session, and on_lost acts. */
+ * the session, and on_lost acts. systemd starts another mount then, as it does not for 1. */
 static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 {
 	if (keeper_fd() >= 0)
@@ -57,7 +57,7 @@ static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 	else
 		log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
 	log_finish();
-	_exit(1);
+	_exit(keeper_fd() >= 0 ? 1 : 32);
 }
 
 bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,

@@ -9,7 +9,7 @@ import re
 import shutil
 import signal
 
-from harness import ZKLOCKFS, check, check_equal, run, until, write_program
+from harness import NO_KEEPER, ZKLOCKFS, check, check_equal, command, run, until, write_program
 
 SESSION = '12s'
 _SIGNAL = re.compile(r'after a crash \(signal (\d+)\)')
@@ -21,6 +21,19 @@ SCRIPTS = {
     'has another libfuse': (ASKED + 'ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=${0%/*}/silent_libfuse.so exec "$0.away" "$@"', 6),
     'reads another state': (ASKED + 'ZKLOCKFS_STATE=999 exec "$0.away" "$@"', 6),
 }
+
+
+def without_a_keeper(case, server, program):
+    """The mount is lost, and its status is one after which systemd starts another one."""
+    shutil.copy(program + '.away', program)
+    mount = case.mount(server, 'b', program=program, options=[NO_KEEPER, 'tick_time=500ms'])
+    mount.allow('.')
+    write_program(program, SCRIPTS['has another libfuse'][0])
+    os.kill(mount.process.pid, signal.SIGUSR2)
+    mount.said('cannot take over: libfuse does not answer; the mount is lost')
+    check_equal(mount.process.wait(), 32, 'its status')
+    mount.checked = True
+    command(['umount', '-l', mount.directory])
 
 
 def test(case):
@@ -77,6 +90,7 @@ def test(case):
     mount.said('cannot take over: libfuse does not answer', 2)
     mount.take('build').held().release()
     check_equal(mount.status()['session'], session, 'the session')
+    without_a_keeper(case, server, program)
 
 
 run(test)

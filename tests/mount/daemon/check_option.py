@@ -60,6 +60,19 @@ def fake(answer):
     return f'127.0.0.1:{listener.getsockname()[1]}'
 
 
+def turns_away():
+    """A server that answers each word, and takes no client: it has too many of this host."""
+    listener = socket.create_server(('127.0.0.1', 0))
+    answers = {b'srvr': b'Zookeeper version: 3.9.4\nMode: follower\n', b'conf': b'tickTime=2000\n'}
+
+    def serve():
+        while True:
+            with listener.accept()[0] as conn:
+                conn.sendall(answers.get(conn.recv(4), b''))
+    threading.Thread(target=serve, daemon=True).start()
+    return f'127.0.0.1:{listener.getsockname()[1]}'
+
+
 def asking(group):
     """Its processes that ask servers: all but the first, which may be stopped by a sanitizer at its end."""
     found = set()
@@ -146,6 +159,9 @@ def strangers(checks):
                          (None, 'takes the connection and does not answer')):
         address = fake(answer)
         checks.says(32, [f'wrong  server {address}: {text}'], address)
+    address = turns_away()
+    checks.says(32, [f'ok     server {address}: ZooKeeper 3.9.4, follower', 'risk   quorum: only one server', 'ok     tickTime',
+                     'wrong  session: '], address)
     stopped_meanwhile()
     connects_late()
     killed_meanwhile()

@@ -4,7 +4,7 @@
 they are nothing may be wrong, and without one of them something must be. README.md has the options.
 
     run.py MODEL           what takes a minute; a test
-    run.py MODEL --all     all of it, at 50 million states at most for each (1 GiB of memory)
+    run.py MODEL --all     all of it, at 64 million states at most for each (1.5 GiB of memory)
     run.py MODEL NAME...   these mutants, with the way to the state that is wrong"""
 
 import subprocess
@@ -151,7 +151,7 @@ def main():
     good = [check(model, options) for options in SHORT.strip().split('\n')]
     good += [check(model, options, name) for name, options in mutants]
     if names:
-        good += [check(model, options, millions=50, limited=True) for options in LONG.strip().split('\n')]
+        good += [check(model, options, millions=64, limited=True) for options in LONG.strip().split('\n')]
     print(f'{len(good)} configurations, {time.monotonic() - begun:.0f} s')
     return 0 if all(good) else 1
 

@@ -18,7 +18,6 @@
 #include "ask/evict.h"
 #include "ask/poke.h"
 #include "ask/waiters.h"
-#include "grant/handoff.h"
 #include "grant/listing.h"
 #include "grant/taker_events.h"
 #include "grant/tell.h"

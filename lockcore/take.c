@@ -4,7 +4,6 @@
  */
 #include "take.h"
 
-#include "ask/waiters.h"
 #include "grant/handoff.h"
 #include "grant/reuse.h"
 #include "lock/loss.h"

@@ -7,11 +7,9 @@
 #include "span.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TROUBLE '!' /* begins a line that says what could not be read */
 

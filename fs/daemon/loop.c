@@ -42,7 +42,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <signal.h>

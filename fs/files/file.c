@@ -12,7 +12,6 @@
 #include "hold/hold.h"
 
 #include <poll.h>
-#include <stdlib.h>
 
 /* NULL: there is none of that number. */
 static struct open_file *file_of(fuse_req_t req, const struct fuse_file_info *fi)

@@ -116,8 +116,7 @@ static bool read_file(struct look *look, struct seen_file *file)
 }
 
 /* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
-static int look_into(const char *path, pid_t pid, const char *device, scan_found_fn *found,
-                     void *ctx)
+static int look_into(const char *path, const char *device, scan_found_fn *found, void *ctx)
 {
 	struct look look = {.device = device, .cpu_us = cpu_us()};
 	DIR *dir = opendir(path);
@@ -130,7 +129,7 @@ static int look_into(const char *path, pid_t pid, const char *device, scan_found
 	while (more && (n = read_batch(dir, fds)) > 0) {
 		count += (int)n;
 		for (size_t i = n; i-- > 0 && more;) {
-			struct seen_file file = {.pid = pid, .dir = dirfd(dir), .fd = fds[i]};
+			struct seen_file file = {.dir = dirfd(dir), .fd = fds[i]};
 
 			if (read_file(&look, &file))
 				more = found(ctx, &file);
@@ -145,7 +144,7 @@ int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
-	return look_into(path, pid, device, found, ctx);
+	return look_into(path, device, found, ctx);
 }
 
 void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
@@ -162,7 +161,7 @@ void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/fdinfo", (int)pid, entry->d_name);
-		look_into(path, pid, device, found, ctx);
+		look_into(path, device, found, ctx);
 	}
 	closedir(dir);
 }

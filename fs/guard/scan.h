@@ -12,7 +12,6 @@
 
 /* One descriptor of a process. */
 struct seen_file {
-	pid_t pid;
 	uint64_t ino;
 	int mount_id; /* of all mounts, in whatever namespace: no two have the same */
 	int dir;      /* /proc/PID/fdinfo, and its number there */

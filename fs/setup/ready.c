@@ -4,7 +4,6 @@
 #include "host/helper.h"
 #include "host/log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
@@ -38,12 +37,8 @@ static bool open_standard(void)
 static void wait_for_status(int fd, pid_t child)
 {
 	unsigned char status;
-	ssize_t n;
 
-	do
-		n = read(fd, &status, 1);
-	while (n < 0 && errno == EINTR);
-	if (n == 1)
+	if (read(fd, &status, 1) == 1)
 		_exit(status);
 	(void)waitpid(child, NULL, 0);
 	fprintf(stderr, "zklockfs: the daemon ended before it could mount\n");

@@ -40,7 +40,7 @@ struct history_hold {
 
 struct history {
 	struct book *stored;
-	struct history_item *first, *last; /* the oldest is first */
+	struct history_item *first; /* the oldest */
 	unsigned count;
 	size_t bytes;
 	unsigned long buckets[HISTORY_BUCKETS + 1];

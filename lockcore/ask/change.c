@@ -330,7 +330,7 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_UNKNOWN)
 		session_node_written(call->lc, answer->result == ENSEMBLE_OK);
 	if (call_meant(call, answer, ENSEMBLE_REFUSED)) {
-		session_node_refused(call->lc); /* asked again after the next heartbeat */
+		session_check(call->lc); /* it finds out why, and this is asked again after it */
 		return;
 	}
 	if (call_meant(call, answer, ENSEMBLE_NONODE)) {

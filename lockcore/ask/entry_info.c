@@ -37,22 +37,16 @@ struct entries_call {
 	struct lc_entry_info *infos;
 };
 
-static void forget_entries(struct entries_call *entries)
+static void entries_finish(struct lc_call *call)
 {
+	struct entries_call *entries = (struct entries_call *)call;
+
 	for (size_t i = 0; i < entries->count; i++) {
 		reader_cancel(&entries->items[i].reader);
 		free(entries->items[i].znode);
 	}
 	free(entries->items);
 	free(entries->infos);
-	entries->count = 0;
-}
-
-static void entries_finish(struct lc_call *call)
-{
-	struct entries_call *entries = (struct entries_call *)call;
-
-	forget_entries(entries);
 	free(entries->znode);
 }
 
@@ -74,7 +68,6 @@ static bool entries_kept_waiting(const struct lc_call *call)
 /* Room for so many, none of them there yet. */
 static bool make_items(struct entries_call *entries, size_t count)
 {
-	forget_entries(entries);
 	entries->items = calloc(count + 1, sizeof(*entries->items));
 	entries->infos = calloc(count + 1, sizeof(*entries->infos));
 	return entries->items && entries->infos;

@@ -35,8 +35,7 @@ struct eviction {
 	int64_t due_us;
 	int64_t wait_us; /* from the poke on; 0: its mount was poked */
 	struct timer due;
-	struct poke *poke; /* not sent yet; NULL: it was */
-	bool pending;
+	struct poke *poke;            /* not sent yet; NULL: it was */
 	struct eviction *prev, *next; /* in evictions */
 };
 
@@ -70,7 +69,6 @@ static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
 	struct eviction *eviction = ctx;
 	struct lc *lc = eviction->lc;
 
-	eviction->pending = false;
 	switch (answer->result) {
 	case ENSEMBLE_OK:
 		lc_report(lc, LC_WARNING, "%s: its mount did not delete it in time: deleted now",
@@ -106,7 +104,6 @@ static void eviction_fired(void *ctx)
 		set_time(eviction, lc_now(lc) + RETRY_US);
 		return;
 	}
-	eviction->pending = true;
 	batch_submit(lc, ensemble_delete(eviction->path, ENSEMBLE_ANY_VERSION), eviction_deleted,
 	             eviction);
 }

@@ -258,7 +258,7 @@ static bool next_root(struct poke *poke)
 {
 	size_t own = strlen(poke->lc->root);
 
-	if (poke->root_len == own && poke->roots == 0)
+	if (poke->roots == 0)
 		poke->root_len = 0; /* where the others begin */
 	do {
 		const char *slash = strchr(poke->lock + poke->root_len + 1, '/');

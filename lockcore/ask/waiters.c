@@ -5,7 +5,6 @@
  */
 #include "ask/waiters.h"
 
-#include "grant/hold.h"
 #include "lock/lock_watch.h"
 
 #include <errno.h>
@@ -28,8 +27,7 @@ static void find_last_waiters(struct lock *lock, struct reading *reading)
 	reading->weighed = true;
 	reading->last = reading->last_exclusive = -1;
 	for (size_t i = 0; i < queue->count; i++) {
-		if (!(queue->in_zone || queue_blocker(queue, i) >= 0) ||
-		    is_leaving(lock, &queue->entries[i]))
+		if (queue_blocker(queue, i) < 0 || is_leaving(lock, &queue->entries[i]))
 			continue;
 		reading->last = (ssize_t)i;
 		if (queue->entries[i].name.mode == LC_EXCLUSIVE)

@@ -332,7 +332,6 @@ static void process(struct ensemble *ensemble, short revents)
 	if (zk->handle && zk->end) {
 		answer_lose_connection(zk);
 		zookeeper_end(ensemble, false);
-		zk->in_process = true;
 		zk->in_callback = true;
 		zk->events->ended(zk->ctx, zk->end == END_REFUSED);
 		zk->in_callback = false;

@@ -295,7 +295,6 @@ static int open_below(struct ensemble *ensemble, int64_t timeout_us,
 
 	outbox->events = events;
 	outbox->ctx = ctx;
-	outbox->connected = false;
 	outbox->fate = r == 0 ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	return r;
 }

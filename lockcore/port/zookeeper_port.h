@@ -32,7 +32,6 @@ struct later {
 
 struct zookeeper_request {
 	struct zookeeper *zk;
-	enum ensemble_kind kind;
 	ensemble_answer_fn *answer; /* NULL: answered already */
 	void *ctx;
 	struct zookeeper_request *prev, *next; /* not answered; or in `rejected` */

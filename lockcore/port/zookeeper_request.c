@@ -277,11 +277,8 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 		answer_later_bare(zk, answer, ctx, nothing);
 		return;
 	}
-	*request = (struct zookeeper_request){.zk = zk,
-	                                      .kind = ops[0].kind,
-	                                      .answer = answer,
-	                                      .ctx = ctx,
-	                                      .sent_us = zk->clock_us(zk->clock_ctx)};
+	*request = (struct zookeeper_request){
+		.zk = zk, .answer = answer, .ctx = ctx, .sent_us = zk->clock_us(zk->clock_ctx)};
 	/* Without a connection it would only be queued in the client, to fail later. */
 	if (!zk->handle || !zk->connected) {
 		answer_later(request, answer, nothing);

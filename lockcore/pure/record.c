@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pure/record.h"
 
-#include "pure/utf8.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +88,7 @@ static bool find_number(const char *data, size_t len, const char *key, unsigned 
 	for (size_t i = 0; i < value_len; i++) {
 		unsigned digit = (unsigned)(value[i] - '0');
 
-		if (value[i] < '0' || digit >= base || number > (max - digit) / base)
+		if (digit >= base || number > (max - digit) / base)
 			return false;
 		number = number * base + digit;
 	}

@@ -328,11 +328,6 @@ void session_node_lost(struct lc *lc)
 	heartbeat_send(lc);
 }
 
-void session_node_refused(struct lc *lc)
-{
-	heartbeat_send(lc);
-}
-
 void session_check(struct lc *lc)
 {
 	heartbeat_send(lc);

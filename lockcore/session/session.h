@@ -119,8 +119,6 @@ void session_wrote(struct lc *lc, int64_t sent_us);
 void session_set_busy(struct lc *lc, bool busy);
 /* The heartbeats' node is not there any more: it is made again at once. */
 void session_node_lost(struct lc *lc);
-/* A transaction that writes to the heartbeats' node was refused: a heartbeat finds out why. */
-void session_node_refused(struct lc *lc);
 /* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
 void session_node_written(struct lc *lc, bool certain);
 /* The text for the heartbeats' node: the host, and the version that the node will have if

@@ -4,7 +4,7 @@
 they are nothing may be wrong, and without one of them something must be. README.md has the options.
 
     run.py MODEL           what takes a minute; a test
-    run.py MODEL --all     all of it, at 64 million states at most for each (1.5 GiB of memory)
+    run.py MODEL --all     all of it, at 64 million states at most for each (1.4 GiB of memory)
     run.py MODEL NAME...   these mutants, with the way to the state that is wrong"""
 
 import subprocess

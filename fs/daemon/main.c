@@ -305,6 +305,8 @@ int main(int argc, char **argv)
 	char **whole_argv = argv;
 	int status;
 
+	if (!ready_open_standard())
+		return EXIT_MOUNT;
 	memory_begin();
 	signals_ignore_others();
 	loop.reload.crash = keeper_take_over();

@@ -205,7 +205,7 @@ static void neutralise(char *text)
 static void put_formatted(enum lc_level level, const char *format, va_list args)
 {
 	char text[TEXT_MAX];
-	int len = about ? snprintf(text, sizeof(text), "%s: ", about) : 0;
+	int len = about ? snprintf(text, sizeof(text), "%.512s: ", about) : 0;
 
 	if ((size_t)len < sizeof(text))
 		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);

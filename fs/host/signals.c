@@ -25,6 +25,8 @@ void signals_ignore_others(void)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		signal(others[i], SIG_IGN);
+	/* Ignored by who started us, it would be by us: then nobody hears of the end of a child. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 void signals_ignore_leaving(void)

@@ -145,11 +145,15 @@ static void report_server(struct check *check, const struct probe *probe, bool o
 static void report_quorum(struct check *check, size_t usable)
 {
 	const struct settings *settings = &check->settings;
-	bool alone = false;
+	bool alone = false, together = strchr(check->options->servers, ',') != NULL;
 
-	for (size_t i = 0; i < settings->count; i++)
-		alone |= strcmp(settings->answers[i].mode, "standalone") == 0;
-	if (alone && strchr(check->options->servers, ','))
+	for (size_t i = 0; i < settings->count; i++) {
+		const char *mode = settings->answers[i].mode;
+
+		alone |= strcmp(mode, "standalone") == 0;
+		together |= *mode && strcmp(mode, "standalone") != 0;
+	}
+	if (alone && together)
 		say(check, WRONG,
 		    "quorum: a server is standalone: these servers are no ensemble, and two hosts "
 		    "may hold a lock");

@@ -50,7 +50,7 @@ bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32
 		char where[4096], device[32], *rest = strstr(line, " - ");
 		int id;
 
-		if (!rest || sscanf(line, "%d %*s %31s %*s %4095s", &id, device, where) != 3)
+		if (!rest || sscanf(line, "%d %*s %31s %*s %4095[^ ]", &id, device, where) != 3)
 			continue;
 		unescape(where);
 		if (strcmp(where, path) != 0)
@@ -225,18 +225,19 @@ static char *fail(char *path, const char **ret_why, const char *why)
 
 char *mountpoint_prepare(const char *path, const char **ret_why)
 {
-	char *result;
+	char *result = realpath(path, NULL);
 	struct stat st;
 
-	if (is_dead_at(path)) {
+	if (!result)
 		result = absolute(path);
-		if (!result || !mountpoint_is_zklockfs(result))
+	if (result && is_dead_at(result)) {
+		if (!mountpoint_is_zklockfs(result))
 			return fail(result, ret_why, "a dead mount of another filesystem is there");
 		mountpoint_detach_now(result, NULL);
 		if (is_dead_at(result))
 			return fail(result, ret_why, "the dead mount there cannot be unmounted");
-		free(result);
 	}
+	free(result);
 	result = realpath(path, NULL);
 	if (!result || stat(result, &st) < 0)
 		return fail(result, ret_why, strerror(errno));

@@ -19,17 +19,11 @@
 static int status_fd = -1; /* to the command */
 static bool background;
 
-/* No file that is opened later may be taken for standard input or output. */
-static bool open_standard(void)
+bool ready_open_standard(void)
 {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		return false;
-	close(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return false;
 	return true;
 }
 
@@ -50,8 +44,6 @@ bool ready_begin(bool foreground)
 	pid_t command = getpid(), child;
 	int fds[2];
 
-	if (!open_standard())
-		return false;
 	if (foreground)
 		return true;
 	if (pipe2(fds, O_CLOEXEC) < 0)

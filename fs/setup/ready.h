@@ -8,8 +8,9 @@
 
 #include <stdbool.h>
 
-/* In the background: only the child returns from here. In the foreground: nothing
- * but making sure that descriptors 0 to 2 are open. False: it could not. */
+/* First of all: no file that is opened later may be taken for standard input or output. False: errno. */
+bool ready_open_standard(void);
+/* In the background: only the child returns from here. False: it could not. */
 bool ready_begin(bool foreground);
 /* The mount serves: let go of the terminal; false: not in the foreground. */
 bool ready_detach(void);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """After kill -9 of a daemon without a keeper, waiters get ECONNABORTED and holders ENOTCONN, and
 the lock passes on after the session timeout. A daemon that is started again clears the dead mount
-and serves. A second daemon on a living mount is refused."""
+and serves, also by a symbolic link. A second daemon on a living mount is refused."""
 
 import errno
 import os
@@ -22,8 +22,10 @@ def test(case):
     until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
     elsewhere = b.take('build')
 
+    link = case.directory + '/link'
+    os.symlink(a.directory, link)
     again = [ZKLOCKFS, '-f', '-o', f'session_timeout=10s,tick_time=500ms,host=a',
-             f'127.0.0.1:{server.port}/locks', a.directory]
+             f'127.0.0.1:{server.port}/locks', link]
     status, _, err = command(again)
     check_equal(status, 32, 'a second mount on a living one')
     check('already' in err and err.count('\n') == 1, err)

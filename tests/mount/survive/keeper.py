@@ -92,6 +92,25 @@ def small_files(case, server):
     mount.check_end()
 
 
+def poor_starts(case, server):
+    """What a parent may leave to its child: SIGCHLD ignored; no standard input."""
+    process = spawn(['perl', '-e', '$SIG{CHLD} = "IGNORE"; exec @ARGV', ZKLOCKFS, '-f', '-o', 'connect_timeout=1s',
+                     '127.0.0.1:1', case.mount_point()], stderr=subprocess.DEVNULL)
+    check_equal(process.wait(WAIT_SECONDS), 32, 'the end of a start without a server')
+    program = os.path.join(case.directory, 'closed')
+    write_program(program, f'exec {ZKLOCKFS} "$@" <&-\n')
+    mount = case.mount(server, 'closed', program=program)
+    mount.mkdir('closed')
+    holder = mount.take('closed').held()
+    token = holder.token()
+    mount.reload()
+    mount.adopt()
+    check_equal(holder.token(), token, 'the token')
+    holder.release()
+    mount.process.send_signal(signal.SIGTERM)
+    mount.check_end()
+
+
 def signals(case, server, name, send):
     """A signal counts once, also if both processes get it; a second signal counts as the second."""
     mount = case.mount(server, name, session=SESSION, options=OPTIONS)
@@ -336,7 +355,8 @@ def test(case):
                    for what in (processes, small_files, of_both, of_both_backwards, of_both_late, of_both_stopped, of_the_daemon,
                                 of_the_keeper)))
     case.at_once(*(lambda part, what=what: what(part, server)
-                   for what in (terminal, systemd, keeper_killed, killed_at_the_start, start_errors)))
+                   for what in (terminal, systemd, keeper_killed, killed_at_the_start, start_errors,
+                                poor_starts)))
 
 
 run(test)

@@ -27,6 +27,8 @@ static _Noreturn void do_work(int fd, void (*work)(FILE *out, const void *contex
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
+	signal(SIGTSTP, SIG_DFL); /* that of curses writes to the terminal */
+	signal(SIGWINCH, SIG_DFL);
 	if (!out)
 		_exit(1);
 	work(out, context);

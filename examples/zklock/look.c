@@ -191,7 +191,7 @@ int look_history(const struct mount *mount, const char *lock)
 /* The whole name, its number with or without zeros in front, or that it holds. */
 static bool is_meant(const struct entry *entry, const char *word)
 {
-	const char *name = entry->name;
+	const char *name = entry->name, *given = word;
 	size_t n;
 
 	if (strcmp(word, "holder") == 0)
@@ -201,7 +201,7 @@ static bool is_meant(const struct entry *entry, const char *word)
 	name += strspn(name, "0");
 	word += strspn(word, "0");
 	n = strcspn(name, "-");
-	return *word && strlen(word) == n && strncmp(name, word, n) == 0;
+	return *given && strlen(word) == n && strncmp(name, word, n) == 0;
 }
 
 /* Whether the holder is stopped, only its own mount knows. */

@@ -185,7 +185,13 @@ static void reap(struct running *self)
 		self->phase = DONE;
 }
 
-/* Signals from the terminal have reached the command already. */
+/* Signals from the terminal have reached the command already, but for the SIGHUP of a session's
+ * leader. */
+static bool is_for_us_alone(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code != SI_KERNEL || (info->ssi_signo == SIGHUP && getsid(0) == getpid());
+}
+
 static void read_signals(struct running *self)
 {
 	struct signalfd_siginfo info;
@@ -193,7 +199,7 @@ static void read_signals(struct running *self)
 	while (read(self->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(self);
-		else if (info.ssi_code != SI_KERNEL && self->pid)
+		else if (self->pid && is_for_us_alone(&info))
 			kill(self->pid, (int)info.ssi_signo);
 	}
 }
@@ -336,6 +342,7 @@ int run(struct run *run)
 	start_command(&start, &mask);
 	self.pid = start.pid;
 	set_alarm(&self, run->at_most_ms);
+	reap(&self); /* it may have ended before SIGCHLD was blocked */
 	go_on(&self);
 	/* However it has ended: the mount may have stopped it because the lock was lost. */
 	if (!self.lost && !self.too_long && !held_to_the_end(&self)) {

@@ -90,7 +90,7 @@ static bool look(const struct wait *wait, struct line *line)
 	bool found = false;
 
 	health_read(take->mount, &health);
-	if (!health_is_good(&health, why)) {
+	if (health.text && !health_is_good(&health, why)) {
 		snprintf(line->text, sizeof(line->text), "waiting: %s", why);
 		snprintf(line->key, sizeof(line->key), "away");
 		found = true;

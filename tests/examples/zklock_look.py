@@ -37,6 +37,14 @@ def queue(a, b):
     # evict: by number, by name, who holds.
     number = lines[2][0]
     check_run(a, ['evict', 'svca', '999'], 66, 'evict nobody', 'no such entry')
+    a.mkdir('fresh')
+    first = b.take('fresh').held()
+    check('0000000000-' in a.queue('fresh')[0], 'its first entry')
+    check_run(a, ['evict', 'fresh', ''], 66, 'evict nobody', 'no such entry')
+    check('evicted' in check_run(a, ['evict', 'fresh', '0'], 0, 'evict the first', 'is stopped only'), 'evict the first')
+    first.kill()
+    until(lambda: not a.queue('fresh'), 'nobody holds')
+    os.rmdir(a.path('fresh'))
     check_equal(by(ALICE, a, 'evict', 'svca', 'holder')[0], 77, 'evict by a stranger')
     check_equal(len(b.queue('svca')), 2, 'nobody was evicted')
     check('-a: evicted\n' in check_run(b, ['evict', 'svca', number.lstrip('0')], 0, 'evict a waiter'), 'evict')

@@ -86,6 +86,13 @@ def terminals(a, b):
     terminal.end(-signal.SIGINT, '^C while it runs')
     free(a, 'svca')
 
+    # The terminal goes away: of that the leader of the session hears alone, which is zklock here.
+    terminal = Terminal([ZKLOCK, 'svca', '--', 'sh', '-c', 'echo ready; exec sleep 600'], environment(a))
+    terminal.expect('ready')
+    os.close(terminal.fd)
+    check_equal(os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]), -signal.SIGHUP, 'a hang-up')
+    free(a, 'svca')
+
     holder = b.take('svca').held()
     terminal = Terminal([ZKLOCK, '-v', 'svca', '--', 'true'], environment(a))
     queued(a, 'svca', 2)

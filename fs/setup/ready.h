@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-/* First of all: no file that is opened later may be taken for standard input or output. False: errno. */
+/* First of all: no file that is opened later may be taken for standard input or output. False:
+ * errno. */
 bool ready_open_standard(void);
 /* In the background: only the child returns from here. False: it could not. */
 bool ready_begin(bool foreground);

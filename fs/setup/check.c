@@ -197,15 +197,6 @@ static void hear_servers(struct settings *settings)
 	}
 }
 
-static size_t count_addresses(const char *addresses)
-{
-	size_t count = 1;
-
-	for (const char *c = addresses; *c; c++)
-		count += *c == ',';
-	return count;
-}
-
 /* False: no server can be used. */
 static bool ask_servers(struct check *check)
 {
@@ -218,7 +209,7 @@ static bool ask_servers(struct check *check)
 		usable += settings->answers[i].met == PROBE_USABLE;
 	for (size_t i = 0; i < settings->count; i++)
 		report_server(check, &settings->answers[i], usable == 0);
-	if (settings->count < count_addresses(check->addresses))
+	if (settings->count < resolve_count(check->addresses))
 		say(check, usable == 0 ? WRONG : RISK,
 		    "servers: not all could be asked: there is no memory, or are too many "
 		    "processes");

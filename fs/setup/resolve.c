@@ -202,6 +202,15 @@ static size_t split_list(char *list, char **ret_addresses)
 	return count;
 }
 
+size_t resolve_count(const char *list)
+{
+	size_t count = 1;
+
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
 char *resolve_join(const char *const *lists, size_t count)
 {
 	size_t len = 1, found = 0;

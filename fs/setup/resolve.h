@@ -39,6 +39,8 @@ void resolver_stop(struct resolver *resolver);
 
 /* Whether they are all addresses, for which there is nothing to look up. */
 bool resolve_are_numbers(const char *names);
+/* Of a list "a,b,c". */
+size_t resolve_count(const char *list);
 /* All addresses of the lists, of which some may be NULL: each once, in an order that says nothing.
  * NULL: there is none, or no memory. */
 char *resolve_join(const char *const *lists, size_t count);

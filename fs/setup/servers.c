@@ -18,14 +18,12 @@
 bool servers_init(struct servers *servers, const char *names, int64_t period_us)
 {
 	*servers = (struct servers){.names = names,
-	                            .count = 1,
+	                            .count = resolve_count(names),
 	                            .named = !resolve_are_numbers(names),
 	                            .away = true,
 	                            .period_us = period_us};
 	resolver_init(&servers->resolver);
 	prober_init(&servers->prober);
-	for (const char *c = names; *c; c++)
-		servers->count += *c == ',';
 	servers->each = calloc(servers->count, sizeof(*servers->each));
 	return servers->each;
 }

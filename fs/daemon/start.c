@@ -73,6 +73,7 @@ int start_learn(struct loop *loop, int64_t until_us)
 
 void start_try(struct loop *loop)
 {
+	/* Without a limit: each question has its own (probe.h). */
 	servers_try(&loop->servers);
 	while (!loop->servers.tried && loop->servers.prober.fd >= 0 && loop->terms == 0)
 		loop_turn(loop, INT64_MAX);

@@ -119,6 +119,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	clientid_t client = {0};
 
 	assert(!zk->handle);
+	assert(events->connected && events->disconnected && events->turned_away && events->ended &&
+	       events->changed);
 	zk->events = events;
 	zk->ctx = ctx;
 	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""printed.py - what the tests of printed programs share: the programs, cut out of the pages, and how
-each is compiled and run. Each has a lock of its own, so all of them do a step at the same time.
+"""printed.py - what the tests of printed programs share: the programs, cut out of the pages as man(1) shows them, and
+how each is compiled and run. Each has a lock of its own, so all of them do a step at the same time.
 
     jobs = [Printed(case, gate, language, language, text, command) ...]
     does_nothing(case, gate, mount, jobs)      in each state in which there is no lock
@@ -17,6 +17,10 @@ from gate import HERE, broken, check, check_equal, queued, spawn, until
 from harness import WAIT_SECONDS, go_build
 
 TOP = os.path.join(HERE, '..', '..')
+sys.path.insert(0, os.path.join(TOP, 'tests', 'style'))
+
+from manual import by_man, indented, made
+
 BROKEN, LOST, BUSY = 69, 74, 75
 FAILED = 3
 # What runs the programs of a section: the file's name, what compiles it, and the commands.
@@ -47,27 +51,29 @@ def read(*parts):
         return file.read()
 
 
-def section(text, name):
-    return re.search(rf'^# {name}\n(.*?)^# ', text, re.MULTILINE | re.DOTALL).group(1)
+def shown(page):
+    """The page as man(1) shows it: fs/pages/zklockfs.5.scd."""
+    return by_man(made(TOP, page))
 
 
 def programs(name):
     """Language and program, for each of that section of zklockfs-idioms(7)."""
-    return re.findall(r'^## (\S+)\n.*?^```\n(.*?)^```\n', section(read('fs/pages', 'zklockfs-idioms.7.scd'), name),
-                      re.MULTILINE | re.DOTALL)
+    text = shown('fs/pages/zklockfs-idioms.7.scd')
+    section = re.search(rf'^{name}\n(.*?)^(?=\S)', text, re.MULTILINE | re.DOTALL).group(1)
+    return [(language, indented(body)[0])
+            for language, body in re.findall(r'^ {3}(\S+)\n(.*?)(?=^ {3}\S|\Z)', section, re.MULTILINE | re.DOTALL)]
 
 
 def blocks(page):
     """The scripts of another page that take a lock."""
-    return [text for text in re.findall(r'^```\n(.*?)^```\n', read('fs/pages', page), re.MULTILINE | re.DOTALL)
-            if 'command exec 9<>' in text]
+    return [text for text in indented(shown(f'fs/pages/{page}')) if 'command exec 9<>' in text]
 
 
 def crontab():
     """The lines for crontab(5) that any page prints."""
     texts = [read('README.md'), read('examples', 'cron-once.sh')]
     for directory in ('fs/pages', 'examples/zklock'):
-        texts += [read(directory, name) for name in os.listdir(os.path.join(TOP, directory)) if name.endswith('.scd')]
+        texts += [shown(f'{directory}/{name}') for name in os.listdir(os.path.join(TOP, directory)) if name.endswith('.scd')]
     return sorted({line for text in texts for line in re.findall(r'^[# ]*0 3 \* \* \*  ?root  ?((?:flock|zklock) .*)$',
                                                                  text, re.MULTILINE)})
 

@@ -19,6 +19,7 @@ import gate
 import rawzk
 from harness import (ALICE, NOBODY, WAIT_SECONDS, Server, check, check_equal, check_user,
                      command, errno_of, libc, run, spawn, until)
+from printed import shown
 
 CLONE_NEWNET = 0x40000000
 SECURE, TUNNEL = 2281, 921      # in the shipped files
@@ -240,9 +241,8 @@ def keep_out(case, server):
 
 def asked_by_hand(ours):
     """With the command of the page."""
-    with open(f'{gate.HERE}/../../fs/pages/zklockfs-tls.7.scd', encoding='utf-8') as page:
-        words = re.search(r'^# (\(printf srvr.*?)^```$', page.read(), re.MULTILINE | re.DOTALL).group(1)
-    out = command(['sh', '-c', words.replace('\\\\', '\\').replace('host.pem', 'web1.pem')], cwd=ours.directory)[1]
+    words = re.search(r'^ +# (\(printf srvr.*?)\n\n', shown('fs/pages/zklockfs-tls.7.scd'), re.MULTILINE | re.DOTALL).group(1)
+    out = command(['sh', '-c', words.replace('host.pem', 'web1.pem')], cwd=ours.directory)[1]
     check('Zookeeper version' in out, f'asked by hand: {out}')
 
 

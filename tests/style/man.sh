@@ -15,11 +15,11 @@ for page; do
     name=${page##*/}
     name=${name%.scd}
     # scdoc dates a page by the clock unless it is told a time.
-    if ! SOURCE_DATE_EPOCH=0 scdoc <"$page" >"$work/$name"; then
+    if ! SOURCE_DATE_EPOCH=0 fs/pages/roff.sh <"$page" >"$work/$name"; then
         printf '%s: scdoc refuses it\n' "$page" >&2
         bad=1
-    # scdoc itself writes a paragraph behind each heading, and in later versions a date that mandoc
-    # does not know: these are no errors of the page.
+    # scdoc itself writes a paragraph behind each heading, and mandoc does not know a date whose minus signs are
+    # escaped: these are no errors of the page.
     elif { mandoc -Tlint -Wwarning "$work/$name" || :; } |
         sed "s|^mandoc: [^:]*:|$page, line of the output |" |
         grep -v 'skipping paragraph macro: PP \(empty\|after S[HS]\)$\|cannot parse date' >&2; then

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""manual.py - the manual pages as people read them. Each is made from its .scd as the build makes it.
+
+    text = by_man(made(root, 'fs/pages/zklockfs.5.scd'))
+    for block in indented(text): ...
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+import textwrap
+
+# Wide enough that no cell of a table breaks a line; literal lines are never broken.
+WIDTH = 300
+# These have a place in what groff and man(1) read from the environment.
+ENVIRONMENT = {'PATH': os.environ['PATH'], 'LC_ALL': 'C.UTF-8', 'MANWIDTH': str(WIDTH), 'SOURCE_DATE_EPOCH': '0'}
+# groff 1.23 by itself has none of these requests. Older ones, and Debian's man.local, keep the characters as typed.
+TYPOGRAPHIC = """.if '\\*[.T]'utf8' .rchar - ' `
+.char ^ \\[u02C6]
+.char ~ \\[u02DC]
+"""
+
+
+def output(words, text):
+    done = subprocess.run(words, input=text, encoding='utf-8', stdout=subprocess.PIPE, env=ENVIRONMENT, check=True)
+    return re.sub('.\b', '', done.stdout)    # bold and underlined
+
+
+def made(root, page):
+    with open(os.path.join(root, page), encoding='utf-8') as source:
+        return output([os.path.join(root, 'fs/pages/roff.sh')], source.read())
+
+
+def by_man(roff):
+    """As on this system."""
+    return output(['man', '-l', '-'], roff)
+
+
+def by_groff(roff):
+    """As groff shows it where no distribution has changed its settings."""
+    with tempfile.TemporaryDirectory() as macros:
+        with open(os.path.join(macros, 'man.local'), 'w', encoding='ascii') as local:
+            local.write(TYPOGRAPHIC)
+        return output(['groff', '-t', '-man', '-Tutf8', '-P-cbou', f'-M{macros}', f'-rLL={WIDTH}n'], roff)
+
+
+def by_mandoc(roff):
+    """As on Alpine, Void and the BSDs."""
+    return output(['mandoc', '-Tutf8', '-O', f'width={WIDTH}'], roff)
+
+
+def indented(text):
+    """What stands further right than paragraphs do: literal blocks, and bodies of lists."""
+    return [textwrap.dedent(found) for found in re.findall(r'(?:^ {8,}.*\n(?:\n(?= {8}))?)+', text, re.MULTILINE)]

@@ -18,6 +18,7 @@
 #include "grant/handoff.h"
 #include "grant/order.h"
 #include "grant/reuse.h"
+#include "lock/late.h"
 #include "lock/lock_watch.h"
 #include "lock/loss.h"
 
@@ -34,6 +35,8 @@ static void match_stranger(struct lock *lock, const struct queue_entry *shown, u
 
 	if (entry && entry_may_be(entry, shown->znode))
 		entry_found(entry, shown->znode, number);
+	else
+		late_found(lock, shown->znode, &shown->name, number);
 }
 
 static void match_shown(struct lock *lock, const struct queue *queue, uint64_t number)
@@ -195,6 +198,17 @@ static void refuse_all(struct lock *lock, int error)
 		lock_recheck(lock);
 }
 
+/* The late entries of this listing are being asked. */
+static void look_for_late(struct lock *lock, enum ensemble_result result)
+{
+	bool told = result == ENSEMBLE_OK || result == ENSEMBLE_NONODE;
+
+	if (told && lc_now(lock->lc) >= lock->late.until_us)
+		lock_expect_none(lock);
+	else if (lock->late.until_us > 0)
+		lock_recheck(lock);
+}
+
 static void lock_listed(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lock *lock = ctx;
@@ -226,6 +240,8 @@ static void lock_listed(void *ctx, const struct ensemble_answer *answer)
 		break;
 	}
 	lock->lists.pending--;
+	if (answer->result != ENSEMBLE_GONE)
+		look_for_late(lock, answer->result);
 	lock_unuse(lock);
 }
 
@@ -254,6 +270,11 @@ static void look_at_touched(struct lc *lc)
 	}
 }
 
+static bool is_of_interest(const struct lock *lock)
+{
+	return lock->takers.all || lock->late.until_us > 0;
+}
+
 static void send_list(struct lock *lock)
 {
 	/* Any holder's going makes room; or somebody who comes is to end the use of an entry. */
@@ -277,7 +298,7 @@ void locks_flush(struct lc *lc)
 		if (lock->batch.unsent > 0)
 			continue; /* a listing would not show those entries */
 		lock_unwant_list(lock);
-		if (lock->takers.all)
+		if (is_of_interest(lock))
 			send_list(lock);
 	}
 }
@@ -390,7 +411,7 @@ void locks_resume(struct lc *lc)
 	session_prove(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock->batch.unresolved = has_unknown(lock);
-		if (!lock->takers.all)
+		if (!is_of_interest(lock))
 			continue;
 		lock_want_list(lock);
 		DL_FOREACH_SAFE(lock->takers.all, taker, after) {
@@ -423,6 +444,7 @@ void locks_session_ended(struct lc *lc)
 		lock->batch.unresolved = lock->lists.slots_asked = false;
 		lock->batch.last_write_ok = lock->batch.together = false;
 		lock_watches_gone(lock);
+		lock_expect_none(lock);
 		timer_clear(&lc->timers, &lock->lists.recheck);
 		DL_FOREACH_SAFE(lock->takers.all, taker, after)
 			loss_of_session(taker);

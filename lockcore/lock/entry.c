@@ -342,5 +342,6 @@ void entry_found(struct entry *entry, const char *znode, uint64_t number)
 void entry_not_found(struct entry *entry)
 {
 	assert(entry->state == ENTRY_UNKNOWN && entry->data.held_since_ms < 0);
+	lock_expect_late(entry->lock);
 	entry_set_absent(entry);
 }

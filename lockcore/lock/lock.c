@@ -187,6 +187,22 @@ void lock_recheck(struct lock *lock)
 		          lc_lately(lock->lc) + RECHECK_US);
 }
 
+void lock_expect_late(struct lock *lock)
+{
+	if (lock->late.until_us == 0)
+		lock_use(lock);
+	lock->late.until_us = lc_lately(lock->lc) + RECHECK_US;
+	lock_recheck(lock);
+}
+
+void lock_expect_none(struct lock *lock)
+{
+	if (lock->late.until_us == 0)
+		return;
+	lock->late.until_us = 0;
+	lock_unuse(lock);
+}
+
 void lock_list_later(struct lock *lock)
 {
 	timer_set(&lock->lc->timers, &lock->lists.recheck, lc_now(lock->lc) + RETRY_US);

@@ -79,6 +79,13 @@ struct lock_repeat {
 	unsigned long spare_in; /* the connection on which it became spare */
 };
 
+/* late.c: a create that was given up may yet be done. */
+struct lock_late {
+	int64_t until_us; /* so long the lock is listed, with takers or without; 0: there is none */
+	unsigned asked;   /* nodes that are being asked whose they are, or deleted */
+	uint64_t listing; /*   the listing that showed them */
+};
+
 /* listing.c: listings of the queue. */
 struct lock_lists {
 	uint64_t sent; /* so far */
@@ -101,6 +108,7 @@ struct lock {
 	struct lock_batch batch;
 	struct lock_handoff handoff;
 	struct lock_repeat repeat;
+	struct lock_late late;
 	struct lock_lists lists;
 	struct lock *touched_prev, *touched_next;
 	struct lock *idle_prev, *idle_next;
@@ -126,6 +134,10 @@ void lock_want_list(struct lock *lock);
 void lock_unwant_list(struct lock *lock);
 /* List it again after a while, in any case. */
 void lock_recheck(struct lock *lock);
+/* A create in it was given up, and may yet be done: the lock is kept, and listed again after a
+ * while. */
+void lock_expect_late(struct lock *lock);
+void lock_expect_none(struct lock *lock);
 /* List it again soon: there was no memory, or the ensemble has refused a read. */
 void lock_list_later(struct lock *lock);
 /* One of its takers has changed its state: a waiter behind it may be first now. */

@@ -41,8 +41,9 @@ enum ensemble_result {
 	ENSEMBLE_NOAUTH,
 	ENSEMBLE_INVALID, /* a path or argument ZooKeeper does not take */
 	ENSEMBLE_REFUSED, /* any other definite no: a quota, ... */
-	ENSEMBLE_UNKNOWN, /* may have happened, may not; it will not happen later
-	                        * than a write answered OK on the next connection */
+	ENSEMBLE_UNKNOWN, /* may have happened, may not. A write answered OK on the next
+	                   * connection ends this, unless the request lay in a server that
+	                   * stood still: it may be done late, while the session lives */
 	ENSEMBLE_GONE,    /* the session has ended, its ephemeral nodes with it */
 };
 

@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A node with this session's mark, of no taker here. */
-#define STRANGER "#9-4"
-
 static void want_list(struct rig *rig, struct lock *lock)
 {
 	lock_want_list(lock);
@@ -156,19 +153,6 @@ static void not_shown_and_not_answered(void **state)
 	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
 	assert_true(taker->entry.lock->batch.unresolved);
 	taker->entry.pending--;
-}
-
-/* It bears our session's mark, but anybody may make such nodes: it is a stranger's. */
-static void nobody_knows_it(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, OTHER(1) " #2-5");
-
-	want_list(rig, taker->entry.lock);
-	rig_forget(rig);
-	takers_answer_list(rig, OTHER(1) " " STRANGER " #2-5");
-	assert_null(strstr(rig->sent, "#9-4 "));
-	assert_null(strstr(rig->sent, "delete"));
 }
 
 /* ---- answers ---- */
@@ -563,7 +547,6 @@ int main(void)
 		TAKERS_TEST(not_shown),
 		cmocka_unit_test(unknown_create),
 		TAKERS_TEST(not_shown_and_not_answered),
-		TAKERS_TEST(nobody_knows_it),
 		TAKERS_TEST(lock_is_not_there),
 		TAKERS_TEST(not_there_and_unknown),
 		cmocka_unit_test(refused),

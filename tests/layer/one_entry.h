@@ -28,6 +28,7 @@ static inline int tear_down(void **state)
 	rig_end_session(rig, false);
 	if (one.state != ENTRY_ABSENT)
 		entry_set_absent(&one);
+	lock_expect_none(one.lock);
 	rig_free_entry(&one);
 	rig_finish(rig);
 	return 0;

@@ -81,11 +81,23 @@ def four_letters(port, word, timeout):
         return b''.join(iter(lambda: conn.recv(65536), b'')).decode()
 
 
+def password_of(session):
+    """The password of a session: java.util.Random, begun with the id."""
+    seed = ((session ^ 0xB3415C00) ^ 0x5DEECE66D) % 2 ** 48
+    password = b''
+    while len(password) < 16:
+        seed = (seed * 0x5DEECE66D + 11) % 2 ** 48
+        password += struct.pack('<I', seed >> 16)
+    return password
+
+
 class Client:
-    def __init__(self, port, credentials=None):
+    def __init__(self, port, credentials=None, session=0, timeout_ms=SESSION_MS):
+        """session: the id of another client's, to be in it. Its server closes the other client's connection."""
         self.conn = socket.create_connection(('127.0.0.1', port), 60)
         self.xid = 0
-        self._send(struct.pack('>iqiq', 0, 0, SESSION_MS, 0) + _buffer(bytes(16)) + b'\0')
+        password = password_of(session) if session else bytes(16)
+        self._send(struct.pack('>iqiq', 0, 0, timeout_ms, session) + _buffer(password) + b'\0')
         answer = _Reader(self._receive())
         _, _, self.session = answer.take('>iiq')
         if credentials:

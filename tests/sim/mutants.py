@@ -62,6 +62,7 @@ ASKING = unit('tests/sim/test_asking.c')
 EVICTION = unit('tests/sim/test_eviction.c')
 TAKERS = unit('tests/sim/test_takers.c')
 TAKE = unit('tests/layer/take.c')
+LATE = unit('tests/layer/late.c')
 OWN = unit('tests/sim/test_own.c')
 WATCHING = unit('tests/sim/test_watching.c')
 HOLD_END = unit('tests/sim/test_hold_end.c')
@@ -772,6 +773,18 @@ mutant(17, 'adopted_without_asking', 'entry.c',
        '\tentry->lists.asked = number;\n\task_candidate(entry, znode);',
        '\tentry->lists.asked = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tentry_events(entry)->changed(entry);',
        sim('cuts'))
+mutant(17, 'late_entry_left', 'listing.c',
+       '\t\tlate_found(lock, shown->znode, &shown->name, number);\n',
+       '\t\t;\n',
+       OWN)
+mutant(17, 'any_late_entry_deleted', 'late.c',
+       'bool ours = answer->stat->ephemeral_owner == lock->lc->session->id;',
+       'bool ours = true;',
+       LATE)
+mutant(17, 'name_to_come_deleted', 'late.c',
+       '!entry || (!awaits_a_name(entry) && strcmp',
+       '!entry || (strcmp',
+       LATE)
 # Other clients make entries with the engine's UUIDs.
 mutant(31, 'own_by_the_uuid', 'entry.c',
        'return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;',
@@ -885,6 +898,10 @@ mutant(39, 'end_before_it_holds', 'hold.c',
 
 # ---- 18: unknown outcomes ----
 
+mutant(18, 'late_entry_not_awaited', 'entry.c',
+       '\tlock_expect_late(entry->lock);\n',
+       '',
+       OWN)
 mutant(18, 'refused_means_not_ours', 'entry.c',
        'entry->candidate_lost |= !tells_whose(answer->result);',
        'entry->candidate_lost |= answer->result == ENSEMBLE_UNKNOWN;',

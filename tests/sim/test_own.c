@@ -282,6 +282,52 @@ static void trying_before_the_outcome(void **state)
 	finish(stage);
 }
 
+/* ---- entries that come late ---- */
+
+/* A create of the own session that was given up is done all the same, at a server that stood still:
+ * its entry is nobody's, and does not keep the lock from others. The taker has another entry by
+ * then, or has left. */
+static void done_late(void **state)
+{
+	(void)state;
+	for (int left = 0; left <= 1; left++) {
+		struct stage *stage = begin_with_outsider(18);
+		struct host *host = &stage->hosts[0];
+		struct taker taker, other;
+		char late[300];
+
+		take(&taker, host, LC_EXCLUSIVE);
+		snprintf(late, sizeof(late), "%.*s", (int)strlen(taker.path) - 10, taker.path);
+		leave(&taker);
+		run(stage, SECOND);
+		conn_stall(host->wire.conn, UP, stage->agenda.now_us + 5 * SECOND);
+		begin_take(&taker, host, "build", LC_EXCLUSIVE);
+		run(stage, 50 * MS);
+		if (left)
+			stage_leave(&taker);
+		conn_break(host->wire.conn, -1);
+		run(stage, 5 * SECOND);
+		assert_int_equal(entries_of(stage, host->wire.session), !left);
+		if (!left) {
+			assert_non_null(stage_path(&taker));
+			snprintf(late, sizeof(late), "%.*s", (int)strlen(taker.path) - 10,
+			         taker.path);
+		}
+		assert_int_equal(act(stage, ENSEMBLE_CREATE, late, host->wire.session, true),
+		                 ENSEMBLE_OK);
+		if (!left)
+			leave(&taker);
+		begin_take(&other, &stage->hosts[1], "build", LC_EXCLUSIVE);
+		run(stage, 5 * SECOND);
+		assert_int_equal(other.result, NONE);
+		run(stage, 60 * SECOND);
+		assert_int_equal(other.result, 0);
+		assert_int_equal(entries_of(stage, host->wire.session), 0);
+		leave(&other);
+		finish(stage);
+	}
+}
+
 /* ---- others in their place ---- */
 
 /* With contact, and without: when contact is back, another node of that name is there. */
@@ -485,6 +531,7 @@ int main(void)
 		cmocka_unit_test(strangers_by_its_name),
 		cmocka_unit_test(claimed_among_copies),
 		cmocka_unit_test(trying_before_the_outcome),
+		cmocka_unit_test(done_late),
 		cmocka_unit_test(replaced_while_held),
 		cmocka_unit_test(replaced_and_confirmed),
 		cmocka_unit_test(all_made_again),

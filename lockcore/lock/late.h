@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * late.h - entries that come late: see late.c.
+ */
+#ifndef LOCKCORE_LATE_H
+#define LOCKCORE_LATE_H
+
+#include "lock/entry.h"
+
+/* Listing number `number` shows a node that is no taker's entry. If its name has this session's
+ * half, the ensemble is asked whose it is; one of this session is deleted. */
+void late_found(struct lock *lock, const char *znode, const struct entry_name *name,
+                uint64_t number);
+
+#endif

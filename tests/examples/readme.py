@@ -20,6 +20,7 @@ README = read('README.md')
 # What stands in the first line of a block, and why it is not run here.
 ELSEWHERE = {
     'web1: cron': 'a drawing',
+    'examples/demo': 'demo.py runs it; tests/debian/fresh runs both',
     '0 3 * * *': 'states.py runs each line for crontab(5)',
     'command exec': 'idioms.py runs it beside the same script of other pages',
 }

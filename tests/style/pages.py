@@ -4,7 +4,8 @@
 
 README.md and the other Markdown: each link leads to a file, each name of a file of the source is one; a function that
 the README of a directory of the source names is defined in the file that is named with it, or else in that directory;
-the README has at most 130 lines and 1,200 words; what an upgrade breaks fits into the package's changelog. The manual pages: each section and page that they name is there,
+the README has at most 130 lines and 1,200 words, and names the two commands that do all the set-up; what an upgrade
+breaks fits into the package's changelog. The manual pages: each section and page that they name is there,
 their first lines have the words that people search for, commands and options that they print are known.
 """
 
@@ -14,6 +15,8 @@ import subprocess
 import sys
 
 LINES, WORDS = 130, 1200
+# The main job, and the tests.
+SETUP = ('examples/demo', 'tests/run')
 # fs/debian/build puts four blanks in front, and lintian wants no more than 80.
 CHANGE_WIDTH = 76
 # Lines of the longest pages, so that they stay a reference that is read.
@@ -88,6 +91,9 @@ def wrong_size(root):
     readme = text(root, 'README.md')
     if readme.count('\n') > LINES or len(readme.split()) > WORDS:
         yield f'README.md: {readme.count(chr(10))} lines of {LINES}, {len(readme.split())} words of {WORDS}'
+    for command in SETUP:
+        if not re.search(f'^    {command} ', readme, re.MULTILINE) or not os.access(os.path.join(root, command), os.X_OK):
+            yield f'README.md: it does not print the command {command}'
     for page, lines in PAGE_LINES.items():
         count = text(root, 'fs/pages', page).count('\n')
         if count > lines:

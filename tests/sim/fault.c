@@ -10,11 +10,19 @@
 #include <stdlib.h>
 
 const char *const fault_names[FAULT_KINDS] = {
-	"cut",   "cut-before", "cut-after",   "stall-up", "stall-down", "stall-both",
-	"hang",  "crash",      "isolate",     "link",     "greeting",   "elect",
-	"pause", "refuse",     "crash-mount", "evict",    "remake",     "kill-session",
-	"still", "suspect",    "slew",        "stray",
+	"cut",        "cut-before", "cut-after",    "stall-up", "stall-down",
+	"stall-both", "hang",       "crash",        "isolate",  "link",
+	"greeting",   "elect",      "pause",        "refuse",   "crash-mount",
+	"evict",      "remake",     "kill-session", "still",    "suspect",
+	"slew",       "stray",      "dark",         "late",     "backlog",
 };
+
+/* A fault has begun that lasts for so long. */
+static void lasts(struct sim *sim, int64_t duration_us)
+{
+	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
+		sim->faults_end_us = sim->agenda.now_us + duration_us;
+}
 
 static void break_connection(struct mount *mount, enum fault_kind kind)
 {
@@ -57,8 +65,7 @@ static void strand(void *ctx, uint64_t arg)
 	(void)arg;
 	if (!sim->faulty)
 		return;
-	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
-		sim->faults_end_us = sim->agenda.now_us + duration_us;
+	lasts(sim, duration_us);
 	trace("fault: %s is stranded on server %d", mount->host.name, mount->host.wire.cursor);
 	world_cut(&sim->world, mount->host.wire.cursor, duration_us);
 	if (rng_chance(&sim->rng, 800))
@@ -106,9 +113,87 @@ static void stand_still(void *ctx, uint64_t tries)
 	}
 	trace("fault: the machine of %s stands still for %d ms", mount->host.name,
 	      (int)(duration_us / 1000));
-	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
-		sim->faults_end_us = sim->agenda.now_us + duration_us;
+	lasts(sim, duration_us);
 	host_still(&mount->host, duration_us);
+}
+
+/* ---- renewals ---- */
+
+static void go_dark(void *ctx, uint64_t arg)
+{
+	struct mount *mount = ctx;
+	int64_t duration_us = mount->sim->plan.timeout_us * 13 / 10;
+
+	(void)arg;
+	if (!mount->sim->faulty)
+		return;
+	lasts(mount->sim, duration_us);
+	wire_darken(&mount->host.wire, mount->sim->agenda.now_us + duration_us);
+}
+
+/* The server's answer is lost with the network; or it has come, and a heartbeat or two. */
+static void renewed(void *ctx, const struct conn *conn)
+{
+	struct sim *sim = ctx;
+
+	for (int i = 0; i < sim->plan.mounts; i++) {
+		struct mount *mount = &sim->mounts[i];
+
+		if (mount->met != conn)
+			continue;
+		mount->met = NULL;
+		if (rng_chance(&sim->rng, 700))
+			go_dark(mount, 0);
+		else
+			agenda_in(&sim->agenda, rng_spread(&sim->rng, 1000, 2000000), go_dark,
+			          mount, 0);
+	}
+}
+
+void fault_greeted(struct mount *mount)
+{
+	struct sim *sim = mount->sim;
+	int64_t duration_us =
+		rng_between(&sim->rng, sim->plan.timeout_us / 6, sim->plan.timeout_us);
+
+	if (mount->meets == FAULT_KINDS || !sim->faulty)
+		return;
+	mount->met = mount->host.wire.conn;
+	if (mount->meets == FAULT_LATE) {
+		trace("fault: server %d stands still for %d ms, with a greeting of %s",
+		      mount->host.wire.cursor, (int)(duration_us / 1000), mount->host.name);
+		lasts(sim, duration_us);
+		world_hang(&sim->world, mount->host.wire.cursor, duration_us);
+	}
+	mount->meets = FAULT_KINDS;
+}
+
+/* The server has the create in its queue, stands still, and has another greeting of the session to
+ * read when it goes on. */
+static void strand_create(void *ctx, uint64_t tries)
+{
+	struct mount *mount = ctx;
+	struct sim *sim = mount->sim;
+	struct wire *wire = &mount->host.wire;
+	int64_t duration_us =
+		rng_between(&sim->rng, sim->plan.timeout_us / 4, sim->plan.timeout_us);
+
+	if (!sim->faulty || wire->state != WIRE_CONNECTED || mount->host.paused)
+		return;
+	world_backlog(&sim->world, wire->cursor, 10000);
+	if (!wire_creates(wire)) {
+		if (tries)
+			agenda_in(&sim->agenda, 5000, strand_create, mount, tries - 1);
+		return;
+	}
+	trace("fault: server %d stands still for %d ms, with a create of %s", wire->cursor,
+	      (int)(duration_us / 1000), mount->host.name);
+	lasts(sim, duration_us);
+	world_hang(&sim->world, wire->cursor, duration_us);
+	world_backlog(&sim->world, wire->cursor,
+	              duration_us + 2 * sim->plan.world.delay_max_us + 1000);
+	wire->again = true;
+	conn_break(wire->conn, -1);
 }
 
 static void crash_mount(struct mount *mount)
@@ -141,8 +226,7 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	trace("fault: %s, %s, server %d, %d ms", fault_names[kind], mount->host.name, target,
 	      (int)(duration_us / 1000));
 	sim->totals->faults[kind]++;
-	if (sim->faults_end_us < sim->agenda.now_us + duration_us)
-		sim->faults_end_us = sim->agenda.now_us + duration_us;
+	lasts(sim, duration_us);
 	switch (kind) {
 	case FAULT_CUT:
 	case FAULT_CUT_BEFORE:
@@ -204,6 +288,14 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	case FAULT_STRAY:
 		stray_begin(mount, rng_spread(&sim->rng, 100000, 3 * sim->plan.timeout_us));
 		return;
+	case FAULT_DARK:
+	case FAULT_LATE:
+		mount->meets = kind;
+		break_connection(mount, FAULT_CUT);
+		return;
+	case FAULT_BACKLOG:
+		strand_create(mount, 400);
+		return;
 	case FAULT_KINDS:
 		break;
 	}
@@ -245,6 +337,8 @@ void faults_begin(struct sim *sim)
 {
 	sim->faulty = true;
 	sim->faults_end_us = sim->agenda.now_us;
+	sim->world.renewed = renewed;
+	sim->world.renewed_ctx = sim;
 	if (sim->plan.fault_gap_us)
 		agenda_in(&sim->agenda, sim->plan.fault_gap_us, strike, sim, 0);
 	if (mutation == MUTATE_slow_answers)

@@ -266,6 +266,11 @@ static void wire_freezes(void *ctx, int64_t duration_us)
 	host_pause(ctx, duration_us);
 }
 
+static void greets(void *ctx)
+{
+	fault_greeted(mount_of(ctx));
+}
+
 static const struct host_hooks hooks = {
 	.turns = turns,
 	.ends = ends,
@@ -273,6 +278,7 @@ static const struct host_hooks hooks = {
 	.freeze = wire_freezes,
 	.joined = joined,
 	.wrote = wrote,
+	.greets = greets,
 };
 
 /* ---- beginning and end ---- */
@@ -287,6 +293,7 @@ void mount_begin(struct mount *mount, struct sim *sim, int index)
 	if (mutation == MUTATE_slow_clock)
 		drift_ppm = -200000;
 	*mount = (struct mount){.sim = sim,
+	                        .meets = FAULT_KINDS,
 	                        .jump_rng = {sim->seed * 31 + (uint64_t)index},
 	                        .reload_rng = {sim->seed * 37 + (uint64_t)index},
 	                        .death_rng = {sim->seed * 41 + (uint64_t)index}};

@@ -54,6 +54,9 @@ enum fault_kind {
 	FAULT_SUSPECT, /* a mount doubts its clock without a reason */
 	FAULT_SLEW,    /* a mount's clock gets another, allowed rate */
 	FAULT_STRAY,   /* a mount is led to another ensemble */
+	FAULT_DARK,    /* a host's network goes when its session was renewed */
+	FAULT_LATE,    /* a server stands still, takes a renewal at last, and the network goes */
+	FAULT_BACKLOG, /* a server makes an entry of a connection that was given up long ago */
 	FAULT_KINDS,
 };
 
@@ -239,6 +242,9 @@ struct mount {
 	int64_t trouble_us;      /* the last moment of trouble so far */
 	int64_t died_us[3];      /* the last times, the latest first */
 	int64_t strays_until_us; /* it may not be back before that */
+	/* What the next renewal of its session meets; and the connection that met it. */
+	enum fault_kind meets; /* FAULT_KINDS: nothing */
+	const struct conn *met;
 	uint64_t stray_serial;
 	int64_t spin_window_us;
 	unsigned spin_turns;
@@ -356,6 +362,8 @@ void outsider_kill_session(struct sim *sim);
 
 extern const char *const fault_names[FAULT_KINDS];
 void faults_begin(struct sim *sim);
+/* A greeting of this mount's session is on its way. */
+void fault_greeted(struct mount *mount);
 
 /* ---- stray.c ---- */
 

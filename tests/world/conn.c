@@ -200,10 +200,21 @@ void conn_set_watches(struct conn *conn, const struct watches *data, const struc
 	dispatch(conn, UP, parcel);
 }
 
-static void fin_arrives(void *ctx, uint64_t arg)
+static void closes(void *ctx, uint64_t arg)
 {
 	(void)arg;
 	conn_close_there(ctx);
+}
+
+static void fin_arrives(void *ctx, uint64_t arg)
+{
+	struct conn *conn = ctx;
+	int64_t hung_until_us = conn->world->servers[conn->server].hung_until_us;
+
+	if (conn->world->config.takes_old_mail && hung_until_us > conn->world->agenda->now_us)
+		agenda_at(conn->world->agenda, hung_until_us, fin_arrives, conn, arg);
+	else
+		conn_close_there(conn);
 }
 
 void conn_abandon(struct conn *conn, int deliver)
@@ -490,6 +501,7 @@ static void hello(struct conn *conn)
 {
 	struct world *world = conn->world;
 	struct server *server = &world->servers[conn->server];
+	int64_t floor = world->config.timeout_min_us[conn->server];
 	int64_t ceiling = world->config.timeout_max_us[conn->server];
 	struct conn *other;
 
@@ -504,10 +516,12 @@ static void hello(struct conn *conn)
 			conn_close_there(other);
 	if (!ceiling)
 		ceiling = 20 * world->config.tick_us;
+	if (!floor)
+		floor = 2 * world->config.tick_us;
 	if (conn->timeout_us > ceiling)
 		conn->timeout_us = ceiling;
-	if (conn->timeout_us < 2 * world->config.tick_us)
-		conn->timeout_us = 2 * world->config.tick_us;
+	if (conn->timeout_us < floor)
+		conn->timeout_us = floor;
 	world_validate(world, conn);
 }
 
@@ -600,8 +614,7 @@ static void session_closed(struct conn *conn, const struct transaction *transact
 	if (transaction->zxid % 2 == 0)
 		conn_close_there(conn);
 	else
-		agenda_in(world->agenda, transaction->zxid * 7919 % longest_us, fin_arrives, conn,
-		          0);
+		agenda_in(world->agenda, transaction->zxid * 7919 % longest_us, closes, conn, 0);
 }
 
 /* This server has applied one more transaction. */

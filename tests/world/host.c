@@ -215,12 +215,16 @@ static void wake(void *ctx)
 
 static void wire_up(struct host *host)
 {
+	int64_t dark_until_us = host->wire.dark_until_us;
+
 	wire_init(&host->wire, host->world, rng_fork(&host->rng), read_clock, wake, host);
+	host->wire.dark_until_us = dark_until_us;
 	if (!host->hooks)
 		return;
 	host->wire.freeze = host->hooks->freeze;
 	host->wire.joined = host->hooks->joined;
 	host->wire.wrote = host->hooks->wrote;
+	host->wire.greets = host->hooks->greets;
 }
 
 void host_init(struct host *host, struct world *world, int index, struct rng rng,

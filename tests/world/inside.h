@@ -36,6 +36,7 @@ struct session *world_session_begin(struct world *world, int64_t timeout_us);
 void world_session_touch(struct world *world, struct session *session, int64_t timeout_us);
 void log_propose_close(struct world *world, struct session *session);
 void session_expires(void *ctx, uint64_t id);
+void session_set_alarm(struct world *world, struct session *session, int64_t when_us);
 void leader_validate(struct world *world, struct conn *conn);
 void leader_ticks(void *ctx, uint64_t reign);
 void send_touches(struct world *world, struct server *server);

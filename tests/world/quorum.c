@@ -117,8 +117,7 @@ void lead(void *ctx, uint64_t reign)
 			continue;
 		session->owner = -1;
 		world_session_touch(world, session, session->timeout_us);
-		agenda_at(world->agenda, session->expiry_us, session_expires, world,
-		          (uint64_t)session->id);
+		session_set_alarm(world, session, session->expiry_us);
 	}
 	world->last_commit_us = 0;
 	world->calm_since_us = world_now_us(world);
@@ -136,6 +135,14 @@ void world_hang(struct world *world, int server, int64_t duration_us)
 		world->servers[server].hung_until_us = until_us;
 }
 
+void world_backlog(struct world *world, int server, int64_t duration_us)
+{
+	int64_t until_us = world_now_us(world) + duration_us;
+
+	if (world->servers[server].backlog_until_us < until_us)
+		world->servers[server].backlog_until_us = until_us;
+}
+
 void world_stall_link(struct world *world, int server, enum direction direction,
                       int64_t duration_us)
 {
@@ -146,6 +153,19 @@ void world_stall_link(struct world *world, int server, enum direction direction,
 		link->stalled_until_us = until_us;
 }
 
+/* The least and the most are as likely as all between them. */
+static int64_t some_limit(struct rng *rng, int64_t least_us, int64_t most_us)
+{
+	switch (rng_below(rng, 3)) {
+	case 0:
+		return least_us;
+	case 1:
+		return most_us;
+	default:
+		return rng_between(rng, least_us, most_us);
+	}
+}
+
 static void back(void *ctx, uint64_t index)
 {
 	struct world *world = ctx;
@@ -154,6 +174,9 @@ static void back(void *ctx, uint64_t index)
 	trace("world: server %d is back", server->index);
 	close_clients(world, server->index);
 	server->down = server->cut = false;
+	if (world->config.limit_least_us)
+		world->config.timeout_max_us[index] = some_limit(
+			&world->rng, world->config.limit_least_us, world->config.limit_most_us);
 	link_reset(server);
 	join(world, server);
 	if (world->leader < 0)

@@ -54,6 +54,12 @@ void log_propose_close(struct world *world, struct session *session)
 	log_propose(world, transaction);
 }
 
+void session_set_alarm(struct world *world, struct session *session, int64_t when_us)
+{
+	session->alarm_us = when_us;
+	agenda_at(world->agenda, when_us, session_expires, world, (uint64_t)session->id);
+}
+
 void session_expires(void *ctx, uint64_t id)
 {
 	struct world *world = ctx;
@@ -62,15 +68,18 @@ void session_expires(void *ctx, uint64_t id)
 
 	if (!session || session->closed || world->leader < 0)
 		return; /* a new leader gives it a new end */
+	if (session->alarm_us != world_now_us(world))
+		return; /* another alarm was set */
 	leader = &world->servers[world->leader];
 	if (leader->hung_until_us > world_now_us(world))
-		agenda_at(world->agenda, leader->hung_until_us, session_expires, world, id);
+		session_set_alarm(world, session, leader->hung_until_us);
 	else if (session->expiry_us > world_now_us(world))
-		agenda_at(world->agenda, session->expiry_us, session_expires, world, id);
+		session_set_alarm(world, session, session->expiry_us);
 	else
 		log_propose_close(world, session);
 }
 
+/* Sets the session's end, which may come earlier by that. */
 void world_session_touch(struct world *world, struct session *session, int64_t timeout_us)
 {
 	int64_t tick = world->config.tick_us;
@@ -78,6 +87,8 @@ void world_session_touch(struct world *world, struct session *session, int64_t t
 	if (mutation == MUTATE_expire_early)
 		timeout_us /= 2;
 	session->expiry_us = ((world_now_us(world) + timeout_us) / tick + 1) * tick;
+	if (session->expiry_us < session->alarm_us)
+		session_set_alarm(world, session, session->expiry_us);
 }
 
 struct session *world_session_begin(struct world *world, int64_t timeout_us)
@@ -87,9 +98,9 @@ struct session *world_session_begin(struct world *world, int64_t timeout_us)
 	session->id = 0x100000000000000 + ++world->session_count * 0x10001;
 	session->timeout_us = timeout_us;
 	session->owner = -1;
+	session->alarm_us = INT64_MAX;
 	LL_PREPEND(world->sessions, session);
 	world_session_touch(world, session, timeout_us);
-	agenda_at(world->agenda, session->expiry_us, session_expires, world, (uint64_t)session->id);
 	return session;
 }
 
@@ -117,6 +128,10 @@ void leader_validate(struct world *world, struct conn *conn)
 	if (session) {
 		world_session_touch(world, session, conn->timeout_us);
 		session->owner = conn->server;
+		trace("leader: session %" PRIx64 " renewed by server %d for %d ms",
+		      (uint64_t)session->id, conn->server, (int)(conn->timeout_us / 1000));
+		if (world->renewed)
+			world->renewed(world->renewed_ctx, conn);
 	}
 	if (conn->server == world->leader) {
 		conn_validated(conn, session);

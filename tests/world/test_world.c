@@ -101,7 +101,13 @@ static void turned_away(void *ctx, const char *server)
 	(void)server;
 }
 
-static const struct ensemble_events events = {connected, disconnected, turned_away, ended, changed};
+static const struct ensemble_events events = {
+	.connected = connected,
+	.disconnected = disconnected,
+	.turned_away = turned_away,
+	.ended = ended,
+	.changed = changed,
+};
 
 static void answered(void *ctx, const struct ensemble_answer *answer)
 {
@@ -703,6 +709,185 @@ static void test_timeout_is_negotiated(void **state)
 	finish(bench);
 }
 
+/* ---- renewals ---- */
+
+#define SHORT (4 * SECOND)
+
+/* The client is at the leader, and another server grants SHORT. Returns that one. */
+static int away_from_the_leader(struct bench *bench, struct client *client)
+{
+	int server = (bench->world.leader + 1) % 3;
+
+	bench->world.config.takes_old_mail = true;
+	bench->world.config.timeout_max_us[server] = SHORT;
+	while (client->wire.conn->server != bench->world.leader) {
+		client->wire.cursor = (bench->world.leader + 2) % 3;
+		conn_break(client->wire.conn, -1);
+		run(bench, SECOND);
+	}
+	client->wire.timeout_us = TIMEOUT;
+	client->wire.cursor = bench->world.leader;
+	return server;
+}
+
+static const struct session *session_of(struct bench *bench, const struct client *client)
+{
+	const struct session *session;
+
+	LL_FOREACH(bench->world.sessions, session)
+		if (session->id == client->session)
+			return session;
+	fail();
+	return NULL;
+}
+
+/* A server that stood still takes a greeting of which the client has given up the connection, and
+ * another server has answered meanwhile. The session gets its timeout, which is shorter, and ends
+ * by that; the connection of the client is refused. */
+static void test_old_greeting(void **state)
+{
+	int taken = 0;
+
+	(void)state;
+	for (uint64_t seed = 70; seed < 90; seed++) {
+		struct bench *bench = begin(3, seed);
+		struct client *client = &bench->client[0];
+		int server = away_from_the_leader(bench, client);
+		int64_t renewed_us;
+
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/e", .ephemeral = true);
+		run(bench, SECOND);
+		world_hang(&bench->world, server, 5 * SECOND / 2);
+		conn_break(client->wire.conn, -1);
+		run(bench, SECOND);
+		assert_int_equal(client->wire.cursor, server);
+		client->wire.ensemble.port->drop(&client->wire.ensemble);
+		run(bench, SECOND);
+		assert_int_equal(client->wire.state, WIRE_CONNECTED);
+		assert_int_not_equal(client->wire.cursor, server);
+		assert_int_equal(client->timeout_us, TIMEOUT);
+		run(bench, SECOND);
+		renewed_us = bench->agenda.now_us;
+		if (session_of(bench, client)->owner == server) {
+			taken++;
+			SUBMIT(client, .kind = ENSEMBLE_SET, .path = "/e");
+			wire_darken(&client->wire, INT64_MAX / 2);
+			run(bench, SHORT - SECOND);
+			assert_true(world_session_alive(&bench->world, client->session));
+			run(bench, renewed_us + SHORT + 3 * SECOND - bench->agenda.now_us);
+			assert_false(world_session_alive(&bench->world, client->session));
+		} else {
+			SUBMIT(client, .kind = ENSEMBLE_SET, .path = "/e");
+			run(bench, SECOND);
+			assert_int_equal(LAST(client).result, ENSEMBLE_OK);
+		}
+		finish(bench);
+	}
+	assert_in_range(taken, 5, 19);
+}
+
+/* The former owner's writes are refused. */
+static void test_moved(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 70; seed < 90; seed++) {
+		struct bench *bench = begin(3, seed);
+		struct client *client = &bench->client[0];
+		int server = away_from_the_leader(bench, client);
+		struct conn *stray =
+			conn_open(&bench->world, server, client->session, TIMEOUT, 0, wake, client);
+
+		run(bench, SECOND);
+		assert_int_equal(session_of(bench, client)->owner, server);
+		assert_int_equal(client->disconnects, client->connects - 1);
+		SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/a");
+		run(bench, SECOND);
+		assert_int_equal(client->disconnects, client->connects - 1);
+		assert_int_equal(LAST(client).result, ENSEMBLE_UNKNOWN);
+		assert_null(tree_find(&bench->world.proposed, "/a"));
+		conn_abandon(stray, -1);
+		finish(bench);
+	}
+}
+
+/* The leader asks which server a session is at: a greeting that this server takes late lets an
+ * older create through, behind a write that was answered elsewhere. */
+static void test_backlog(void **state)
+{
+	struct bench *bench = begin(3, 4);
+	struct client *client = &bench->client[0];
+	int server = away_from_the_leader(bench, client);
+	struct conn *stray;
+
+	(void)state;
+	client->wire.again = true;
+	client->wire.cursor = server;
+	conn_break(client->wire.conn, -1);
+	run(bench, SECOND);
+	assert_int_equal(client->wire.conn->server, server);
+	world_backlog(&bench->world, server, 3 * SECOND);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/late", .ephemeral = true);
+	run(bench, SECOND);
+	conn_break(client->wire.conn, -1);
+	run(bench, SECOND);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/barrier");
+	run(bench, SECOND / 2);
+	assert_int_equal(LAST(client).result, ENSEMBLE_OK);
+	assert_null(tree_find(&bench->world.proposed, "/late"));
+	stray = conn_open(&bench->world, server, client->session, TIMEOUT, 0, wake, client);
+	run(bench, SECOND);
+	assert_non_null(tree_find(&bench->world.proposed, "/late"));
+	conn_abandon(stray, -1);
+	finish(bench);
+}
+
+/* A server may grant more than was asked, and other limits when it starts again. */
+static void test_limits(void **state)
+{
+	struct bench *bench = begin(3, 5);
+	struct client *client = &bench->client[0];
+	int changes = 0;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		bench->world.config.timeout_min_us[i] = 2 * TIMEOUT;
+	conn_break(client->wire.conn, -1);
+	run(bench, SECOND);
+	assert_int_equal(client->timeout_us, 2 * TIMEOUT);
+	bench->world.config.limit_least_us = SHORT;
+	bench->world.config.limit_most_us = TIMEOUT;
+	for (int i = 0; i < 10; i++) {
+		int64_t before_us = bench->world.config.timeout_max_us[0];
+
+		world_crash(&bench->world, 0, SECOND);
+		run(bench, 3 * SECOND);
+		changes += bench->world.config.timeout_max_us[0] != before_us;
+		assert_in_range(bench->world.config.timeout_max_us[0], SHORT, TIMEOUT);
+	}
+	assert_true(changes > 3);
+	finish(bench);
+}
+
+/* Behind one address any server answers. */
+static void test_balanced(void **state)
+{
+	struct bench *bench = begin(3, 6);
+	struct client *client = &bench->client[0];
+	bool met[3] = {false, false, false};
+
+	(void)state;
+	bench->world.config.balanced = true;
+	for (int i = 0; i < 20; i++) {
+		conn_break(client->wire.conn, -1);
+		run(bench, SECOND);
+		met[client->wire.conn->server] = true;
+		assert_string_equal(client->wire.ensemble.port->server(&client->wire.ensemble),
+		                    "10.0.0.1:2181");
+	}
+	assert_true(met[0] && met[1] && met[2]);
+	finish(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -722,6 +907,11 @@ int main(void)
 		cmocka_unit_test(test_isolated_follower),
 		cmocka_unit_test(test_election_gives_a_full_timeout),
 		cmocka_unit_test(test_timeout_is_negotiated),
+		cmocka_unit_test(test_old_greeting),
+		cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_backlog),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_balanced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

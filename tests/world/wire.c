@@ -220,10 +220,35 @@ static void arrived(void *ctx)
 	wire->wake(wire->ctx);
 }
 
+static void stall_both(struct conn *conn, int64_t until_us)
+{
+	conn_stall(conn, UP, until_us);
+	conn_stall(conn, DOWN, until_us);
+}
+
+void wire_darken(struct wire *wire, int64_t until_us)
+{
+	trace("wire: session %" PRIx64 ": its host has no network", (uint64_t)wire->session);
+	wire->dark_until_us = until_us;
+	if (wire->conn)
+		stall_both(wire->conn, until_us);
+}
+
+static void choose_server(struct wire *wire)
+{
+	const struct world_config *config = &wire->world->config;
+
+	if (config->balanced)
+		wire->cursor = (int)rng_below(&wire->rng, (uint64_t)config->servers);
+	else if (!wire->again)
+		wire->cursor = (wire->cursor + 1) % config->servers;
+	wire->again = false;
+}
+
 static void connect_next(struct wire *wire)
 {
 	wire->connect_us = wire->heard_us = wire->sent_us = wire->clock_us(wire->ctx);
-	wire->cursor = (wire->cursor + 1) % wire->world->config.servers;
+	choose_server(wire);
 	wire->conn = conn_open(wire->world, wire->cursor, wire->session, wire->timeout_us,
 	                       wire->last_zxid, arrived, wire);
 	wire->state = WIRE_GREETING;
@@ -231,6 +256,10 @@ static void connect_next(struct wire *wire)
 	if (wire->late_greeting_us)
 		conn_stall(wire->conn, DOWN, wire->world->agenda->now_us + wire->late_greeting_us);
 	wire->late_greeting_us = 0;
+	if (wire->dark_until_us > wire->world->agenda->now_us)
+		stall_both(wire->conn, wire->dark_until_us);
+	else if (wire->session && wire->greets)
+		wire->greets(wire->ctx);
 }
 
 /* A random number of the packets under way still reach the server. */
@@ -246,6 +275,16 @@ static int some_of_it(struct wire *wire)
 	default:
 		return (int)rng_below(&wire->rng, (uint64_t)under_way + 1);
 	}
+}
+
+bool wire_creates(const struct wire *wire)
+{
+	struct pending *pending;
+
+	DL_FOREACH(wire->pending, pending)
+		if (pending->sent && pending->kind == ENSEMBLE_CREATE && pending->sequence)
+			return true;
+	return false;
 }
 
 /* The lie late_write: a write that was cut off is done at last, after a later write. */
@@ -418,12 +457,11 @@ static void answered(struct wire *wire, struct letter *letter)
 	pending_free(pending);
 }
 
-static void turned_away(struct wire *wire)
+static const char *name_server(struct wire *wire)
 {
-	char server[sizeof(wire->server_name)];
-
-	snprintf(server, sizeof(server), "10.0.0.%d:2181", wire->cursor + 1);
-	wire->events->turned_away(wire->events_ctx, server);
+	snprintf(wire->server_name, sizeof(wire->server_name), "10.0.0.%d:2181",
+	         wire->world->config.balanced ? 1 : wire->cursor + 1);
+	return wire->server_name;
 }
 
 /* False when there is no connection any more. */
@@ -442,7 +480,7 @@ static bool handle(struct wire *wire, struct letter *letter)
 		return false;
 	case LETTER_CLOSED:
 		if (wire->state == WIRE_GREETING)
-			turned_away(wire);
+			wire->events->turned_away(wire->events_ctx, name_server(wire));
 		lose_connection(wire);
 		return false;
 	case LETTER_ANSWER:
@@ -670,10 +708,7 @@ static const char *wire_server(struct ensemble *ensemble)
 {
 	struct wire *wire = wire_of(ensemble);
 
-	if (wire->state != WIRE_CONNECTED)
-		return "-";
-	snprintf(wire->server_name, sizeof(wire->server_name), "10.0.0.%d:2181", wire->cursor + 1);
-	return wire->server_name;
+	return wire->state == WIRE_CONNECTED ? name_server(wire) : "-";
 }
 
 static const struct ensemble_port wire_port = {

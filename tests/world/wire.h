@@ -35,6 +35,8 @@ struct wire {
 	 * Both may be NULL. */
 	void (*joined)(void *ctx, int64_t timeout_us, int64_t connect_us);
 	void (*wrote)(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path);
+	/* Injected: the greeting of an old session is on its way. May be NULL. */
+	void (*greets)(void *ctx);
 	void *ctx;
 
 	enum wire_state state;
@@ -52,6 +54,8 @@ struct wire {
 	int64_t serial;
 	struct watches data_watches, child_watches;
 	char server_name[32];
+	bool again;               /* injected: the next connection leads to the same server */
+	int64_t dark_until_us;    /* injected: the host has no network; world time */
 	int64_t late_greeting_us; /* injected: how long the next handshake takes */
 	char *late;               /* MUTATE_late_write */
 	int64_t connected_at_us;  /* world time */
@@ -64,6 +68,10 @@ struct wire {
 void wire_init(struct wire *wire, struct world *world, struct rng rng,
                int64_t (*clock_us)(void *ctx), void (*wake)(void *ctx), void *ctx);
 void wire_finish(struct wire *wire);
+/* A create of an entry is not answered yet. */
+bool wire_creates(const struct wire *wire);
+/* Nothing passes any more between this host and a server, on no connection, until then. */
+void wire_darken(struct wire *wire, int64_t until_us);
 /* The time, in the world, until which this client may notice a fault. */
 int64_t wire_trouble(const struct wire *wire);
 

@@ -251,10 +251,29 @@ void leader_request(struct world *world, struct request *request)
 		leader_write(world, request);
 }
 
+/* The queue of a server that has started again meanwhile, or has another leader, is lost. */
+static void backlog_ends(void *ctx, uint64_t generation)
+{
+	struct request *request = ctx;
+	struct world *world = request->conn->world;
+
+	if (world->servers[request->conn->server].link_generation == generation)
+		world_forward(world, request);
+}
+
 void world_forward(struct world *world, struct request *request)
 {
+	const struct server *server = &world->servers[request->conn->server];
+	int64_t wait_until = server->backlog_until_us;
 	struct parcel *parcel;
 
+	if (wait_until < server->hung_until_us)
+		wait_until = server->hung_until_us;
+	if (server->backlog_until_us && wait_until > world_now_us(world)) {
+		agenda_at(world->agenda, wait_until, backlog_ends, request,
+		          server->link_generation);
+		return;
+	}
 	if (request->conn->server == world->leader) {
 		leader_request(world, request);
 		return;

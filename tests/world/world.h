@@ -31,7 +31,13 @@ struct conn;
 struct world_config {
 	int servers;
 	int64_t tick_us;
-	int64_t timeout_max_us[WORLD_SERVERS_MAX]; /* 0: 20 ticks */
+	/* The limits of each server for the timeout of a session; 0: 2 ticks, 20 ticks. */
+	int64_t timeout_min_us[WORLD_SERVERS_MAX], timeout_max_us[WORLD_SERVERS_MAX];
+	/* timeout_max_us of a server that starts again is between these; 0: it stays. */
+	int64_t limit_least_us, limit_most_us;
+	bool balanced;        /* all servers have one address */
+	bool takes_old_mail;  /* a server that stood still reads what clients had sent to it, also
+	                       * on connections that they have closed meanwhile */
 	int64_t delay_max_us; /* one way between client and server, without a fault */
 	int64_t commit_max_us;
 	unsigned snap_per_mille;     /* requests after which the connection soon breaks or stalls */
@@ -95,7 +101,8 @@ struct session {
 	int64_t id;
 	int64_t timeout_us; /* as created */
 	int64_t expiry_us;
-	int owner; /* server, or -1 */
+	int64_t alarm_us; /* session_expires() is called then */
+	int owner;        /* server, or -1 */
 	bool closed;
 	struct session *next;
 };
@@ -113,6 +120,7 @@ struct server {
 	bool down; /* takes no connections, applies nothing */
 	bool cut;  /* cut off from the other servers */
 	int64_t hung_until_us;
+	int64_t backlog_until_us; /* it passes no write on before that */
 	struct tree tree;
 	int64_t applied; /* so many transactions of the log */
 	struct link link[2];
@@ -143,6 +151,9 @@ struct world {
 	/* Injected: called before the committed tree has the transaction. */
 	void (*committing)(void *ctx, const struct transaction *transaction);
 	void *committing_ctx;
+	/* Injected: called when the leader has carried out the renewal of a session. */
+	void (*renewed)(void *ctx, const struct conn *conn);
+	void *renewed_ctx;
 	uint64_t changes; /* counts the changes of both heads of the log */
 	unsigned long transactions, transaction_ops; /* of more than two operations, so far */
 	unsigned refuse_next;                        /* injected: so many writes are refused */
@@ -176,6 +187,8 @@ void world_set_counter(struct world *world, const char *path, int32_t counter);
 /* ---- faults ---- */
 
 void world_hang(struct world *world, int server, int64_t duration_us);
+/* Writes wait in this server's queue for so long, while it reads and passes on greetings. */
+void world_backlog(struct world *world, int server, int64_t duration_us);
 void world_crash(struct world *world, int server, int64_t duration_us);
 void world_cut(struct world *world, int server, int64_t duration_us);
 void world_stall_link(struct world *world, int server, enum direction direction,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The libraries of zklockfs-idioms(7), each on the `flock` of a lock. Those that work keep others
 out on both mounts, and wait as the page says: in the queue, or by trying again. The others fail,
-and none of them believes that it has the lock. And what a scanner does to a mount that it watches."""
+and none of them believes that it has the lock. And what a scanner does to a mount that it watches, and
+what becomes of a lock by mkdir(1) or by noclobber."""
 
 import contextlib
 import ctypes
@@ -15,7 +16,7 @@ import subprocess
 import threading
 
 from gate import HERE, check, check_equal, queued, spawn, until
-from harness import go_build, libc, run
+from harness import errno_of, go_build, libc, run
 
 PAGE = os.path.join(HERE, '..', '..', 'fs', 'pages', 'zklockfs-idioms.7.scd')
 DEBIAN_PYTHON = '/usr/bin/python3'     # the one that Debian's libraries are for
@@ -148,6 +149,23 @@ def is_scanned(mount):
     mount.take('scanned', 'try').held().release()
 
 
+def is_made(a, b):
+    """A directory is made once on all hosts, and outlives its maker; a file is never made."""
+    script = 'mkdir "$1/directory" && echo held && exec sleep 1h'
+    maker = spawn([*SHELL, script, 'sh', a.directory], stdout=subprocess.PIPE, text=True)
+    check_equal(maker.stdout.readline(), 'held\n', 'the first mkdir')
+    maker.kill()
+    maker.communicate()
+    for mount in (a, b):
+        check_equal(errno_of(os.mkdir, mount.path('directory')), errno.EEXIST, 'mkdir after its maker was killed')
+    file = a.path('directory', 'lock')
+    for shell in ('bash', 'dash', 'busybox sh'):
+        status = subprocess.call([*shell.split(), '-c', 'set -C; >"$1"', 'sh', file], stderr=subprocess.DEVNULL)
+        check(status > 0, f'{shell}: noclobber made a lock file')
+    check_equal(errno_of(os.open, file, os.O_RDWR | os.O_CREAT | os.O_EXCL), errno.EEXIST, 'O_EXCL')
+    queued(b, 'directory', 0)
+
+
 def test(case):
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
@@ -200,6 +218,7 @@ def test(case):
             check(process.returncode > 0 and out == '', f'{name}: {process.returncode} {out} {err}')
         print('tried', name)
     is_scanned(a)
+    is_made(a, b)
 
 
 run(test)

@@ -78,6 +78,9 @@ class Opening:
         check(self.answered(seconds), f'{what}: no answer in {seconds} s')
         return what, self.member.answers.pop(self.number)[0]
 
+    def errno(self, seconds=WAIT_SECONDS):
+        return self._answer(seconds)[1]
+
     def held(self, seconds=WAIT_SECONDS):
         what, code = self._answer(seconds)
         check(code == 0, f'{what}: {error_name(code)}')

@@ -23,6 +23,19 @@ exec 9>&-
 NOW = os.O_RDWR | os.O_NONBLOCK
 
 
+def no_longer_joins(member, path):
+    """After a close. A guardian that reads its /proc/PID/fdinfo, also that of another test, delays the release."""
+    def refused():
+        opening = member.open(path, NOW)
+        code = opening.errno()
+        if code == 0:
+            opening.close()
+        else:
+            check_equal(code, errno.EAGAIN, f'open {path} by {member.pid}')
+        return code != 0
+    until(refused, f'{member.pid} does not join')
+
+
 def joining(mount, taker, joiner):
     """The errno when a child of user joiner opens `reentrant` below a holder of user taker."""
     taken = os.pipe()
@@ -73,10 +86,10 @@ def test(case):
     files.append(grandchild.open(reentrant, NOW).held())
     child.open(reentrant, NOW).held().close()
     for member in (parent, sibling):
-        member.refused(errno.EAGAIN, reentrant, NOW)
+        no_longer_joins(member, reentrant)
     files[0].close()
     for member in (child, parent):
-        member.refused(errno.EAGAIN, reentrant, NOW)
+        no_longer_joins(member, reentrant)
     check(not waiting.answered(), 'the stranger holds beside the grandchild')
     files[3].close()
     waiting.held()

@@ -18,6 +18,7 @@ SESSION_MS = 600 * 1000
 
 _CREATE, _DELETE, _EXISTS, _GET, _SET, _GET_ACL, _SET_ACL = 1, 2, 3, 4, 5, 6, 7
 _CHILDREN2, _MULTI, _AUTH, _CLOSE = 12, 14, 100, -11
+_CREATE_CONTAINER, _CREATE_TTL = 19, 21
 _AUTH_XID = -4
 
 READ, WRITE, CREATE, DELETE, ADMIN, ALL = 1, 2, 4, 8, 16, 31
@@ -139,6 +140,13 @@ class Client:
         """Make a node; return its path, with the number of a sequential one."""
         flags = struct.pack('>i', ephemeral | sequence << 1)
         return self._ask(_CREATE, _string(path) + _buffer(data) + _acl(acl or OPEN_ACL) + flags).string()
+
+    def create_container(self, path):
+        return self._ask(_CREATE_CONTAINER, _string(path) + _buffer(b'') + _acl(OPEN_ACL) + struct.pack('>i', 4)).string()
+
+    def create_ttl(self, path, ttl_ms):
+        request = _string(path) + _buffer(b'') + _acl(OPEN_ACL) + struct.pack('>iq', 5, ttl_ms)
+        return self._ask(_CREATE_TTL, request).string()
 
     def acl(self, path):
         """The (permissions, scheme, id) of a node."""

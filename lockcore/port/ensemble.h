@@ -55,7 +55,8 @@ enum ensemble_kind {
 	ENSEMBLE_GET,      /* -> data, stat; with watch: one change event.
 	                        * NONODE leaves no watch behind */
 	ENSEMBLE_CHILDREN, /* -> names, stat; with watch: one change event, as for GET */
-	ENSEMBLE_UNWATCH,  /* no watch of GET on this node any more */
+	ENSEMBLE_UNWATCH,  /* no watch of GET on this node any more, at the server either; a
+	                    * watch of CHILDREN stays */
 	ENSEMBLE_SYNC,     /* later reads see all that was written before it */
 };
 

@@ -187,9 +187,11 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op,
 		return zoo_awget_children2(zk->handle, op->path, op->watch ? zk->watcher : NULL, zk,
 		                           on_children, request);
 	case ENSEMBLE_UNWATCH:
-		/* Declared to take a pointer to the function pointer, it takes the latter. */
-		return zoo_aremove_watches(zk->handle, op->path, ZWATCHTYPE_DATA, zk->watcher, zk,
-		                           0, (void_completion_t *)on_void, request);
+		/* The one that names a watcher asks the server whether there is one, and takes
+		 * nothing back. Declared to take a pointer to the function pointer, it takes the
+		 * latter. */
+		return zoo_aremove_all_watches(zk->handle, op->path, ZWATCHTYPE_DATA, 0,
+		                               (void_completion_t *)on_void, request);
 	case ENSEMBLE_SYNC:
 		return zoo_async(zk->handle, op->path, on_string, request);
 	case ENSEMBLE_CHECK:

@@ -262,10 +262,10 @@ int zoo_awget_children2(zhandle_t *zh, const char *path, watcher_fn fn, void *ct
 	return TAKE_REQUEST(FORM_CHILDREN);
 }
 
-int zoo_aremove_watches(zhandle_t *zh, const char *path, ZooWatcherType type, watcher_fn fn,
-                        void *ctx, int local, void_completion_t *completion, const void *data)
+int zoo_aremove_all_watches(zhandle_t *zh, const char *path, ZooWatcherType type, int local,
+                            void_completion_t *completion, const void *data)
 {
-	(void)path, (void)type, (void)fn, (void)ctx, (void)local;
+	(void)path, (void)type, (void)local;
 	return TAKE_REQUEST(FORM_VOID);
 }
 

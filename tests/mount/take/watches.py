@@ -39,6 +39,30 @@ def test(case):
     check(deleted <= 2, f'{deleted} mounts were told of one release')
     check(children == 0, f'{children} mounts were told that the queue has changed')
     check(not any(taker.answered() for taker in first[1:] + crowd), 'two holders')
+    given_up(case)
+
+
+def given_up(case):
+    """An entry that is not waited for any more is not watched any more, at the server either. A watch that another waiter
+    needs stays."""
+    server = case.server()
+    a, b = case.mount(server, 'a'), case.mount(server, 'b')
+    a.mkdir('build')
+    holder = a.take('build').held()
+    entry, = server.entries('build')
+
+    def is_watched():
+        return f'/locks/build/{entry}' in server.watches(b.session())
+
+    for _ in range(3):
+        waiter = b.take('build')
+        until(is_watched, 'the entry of the holder is watched')
+        waiter.kill()
+        until(lambda: not is_watched(), 'the watch is taken back')
+    waiter = b.take('build')
+    until(is_watched, 'it is watched again')
+    holder.release()
+    waiter.held().release()
 
 
 run(test)

@@ -458,9 +458,10 @@ struct lc_ahead {
 struct lc_ahead *lc_take_ahead(struct lc_taker *taker);
 
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name), -EDQUOT (LC_BELOW_MAX; several
- * calls at the same moment may all be within the limit). */
+ * calls at the same moment may all be within the limit). `made` is told of the lock as it was made,
+ * though it may be gone by now. */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
-             lc_done_fn *done, void *ctx, struct lc_call **ret_call);
+             lc_stat_fn *made, void *ctx, struct lc_call **ret_call);
 /* `by`: the user who asks. -EPERM unless this is root, or the owner at this moment of the lock or
  * of the one above. -EBUSY: held or waited for, or the root of a mount. -ENOTEMPTY: there are
  * locks below. */
@@ -468,7 +469,8 @@ int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *
              struct lc_call **ret_call);
 /* Change the attributes or slots of a lock, by compare-and-set on its data. -EPERM: the user may
  * not, or the data is another client's and is left alone. -ENOENT: also if the lock was removed
- * and made again meanwhile; if the change went to the new lock, that is reported. */
+ * and made again meanwhile; if the change went to the new lock, that is reported. `changed` is told
+ * of the lock as it was after the change. */
 struct lc_change {
 	uid_t by;      /* the user: root, or the lock's owner at this moment */
 	int64_t czxid; /* of the lock that is meant; 0: any of this name */
@@ -476,7 +478,7 @@ struct lc_change {
 	struct lc_attributes attributes; /* the new values */
 	unsigned slots;                  /* 1 to LC_SLOTS_MAX; 0: no change */
 };
-int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done,
+int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_stat_fn *changed,
               void *ctx, struct lc_call **ret_call);
 
 /* The text that stays with a lock from holder to holder. */

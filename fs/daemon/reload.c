@@ -394,9 +394,7 @@ void reload_process(struct reload *reload, bool settled)
 	}
 	if (reload->stage == RELOAD_CHECKING && reload->wants_memory)
 		get_spare_memory(reload);
-	/* A request that has changed something must not be served again. */
-	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(front->lc) &&
-	    front->committed == 0) {
+	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(front->lc)) {
 		make_way(reload);
 		return;
 	}

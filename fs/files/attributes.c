@@ -177,15 +177,15 @@ void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 
 /* ---- changing them ---- */
 
-static void lock_changed(void *ctx, int err)
+static void lock_changed(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct parked *parked = ctx;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	parked_commit(parked);
-	park_call(parked, lc_stat(parked->front->lc, parked->node->lock, parked_uid(parked),
-	                          lock_read, parked, &parked->call));
+	attributes_learn(parked->front, lock_of(parked->node), info);
+	reply_attributes(parked->front, parked->req, parked->node);
+	parked_free(parked);
 }
 
 /* The engine checks whether the user may: the kernel has checked with attributes that it saw

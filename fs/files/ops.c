@@ -119,6 +119,22 @@ static struct named *park_named(struct frontend *front, fuse_req_t req, struct n
 	return named;
 }
 
+/* Answers with the lock. */
+static void reply_lock(struct named *named, const struct lc_lock_info *info)
+{
+	struct parked *parked = &named->parked;
+	struct frontend *front = parked->front;
+	struct node *node = lock_node(front, parked->node, named->name, info->czxid);
+
+	if (!node) {
+		parked_error(parked, -ENOMEM);
+		return;
+	}
+	attributes_learn(front, node, info);
+	reply_entry(front, parked->req, node);
+	parked_free(parked);
+}
+
 static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct named *named = ctx;
@@ -127,23 +143,17 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 	struct node *node = find_remembered(front, parked->node, named->name);
 
 	unpark(parked);
-	if (err == -EHOSTUNREACH && node) {
+	if (err == 0) {
+		reply_lock(named, info);
+	} else if (err == -EHOSTUNREACH && node) {
 		node_ref(node);
-	} else if (err < 0) {
+		reply_entry(front, parked->req, node);
+		parked_free(parked);
+	} else {
 		if (err == -ENOENT && node)
 			attributes_unlearn(front, node);
 		parked_error(parked, err);
-		return;
-	} else {
-		node = lock_node(front, parked->node, named->name, info->czxid);
-		if (!node) {
-			parked_error(parked, -ENOMEM);
-			return;
-		}
-		attributes_learn(front, node, info);
 	}
-	reply_entry(front, parked->req, node);
-	parked_free(parked);
 }
 
 /* The lock of that name. */
@@ -368,13 +378,11 @@ static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data 
 
 /* ---- mkdir, rmdir ---- */
 
-static void dir_made(void *ctx, int err)
+/* Another host may have removed it already. */
+static void dir_made(void *ctx, int err, const struct lc_lock_info *info)
 {
-	if (!unpark_succeeded(ctx, err))
-		return;
-	/* The kernel wants the new directory's attributes. */
-	parked_commit(ctx);
-	ask_for_lock(ctx);
+	if (unpark_succeeded(ctx, err))
+		reply_lock(ctx, info);
 }
 
 /* As it is on other filesystems: below a directory with setgid everything is its group's. */

@@ -294,6 +294,12 @@ static void command_written(void *ctx, int err)
 	parked_free(ctx);
 }
 
+static void slots_written(void *ctx, int err, const struct lc_lock_info *info)
+{
+	(void)info;
+	command_written(ctx, err);
+}
+
 /* Digits, and a newline or none. */
 static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
 {
@@ -323,7 +329,7 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 
 	if (!read_slots(data, size, &change.slots))
 		return -EINVAL;
-	return lc_change(parked->front->lc, parked->node->lock, &change, command_written, parked,
+	return lc_change(parked->front->lc, parked->node->lock, &change, slots_written, parked,
 	                 &parked->call);
 }
 

@@ -49,7 +49,6 @@ struct frontend {
 	bool draining;
 	int64_t kernel_limit_s;        /* kernel_limit.h */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
-	unsigned committed;            /* of those: what they have changed is not answered yet */
 	struct budget files, requests; /* what users have open, and wait for */
 	struct book stored;            /* what outlives this process */
 	struct contents contents;

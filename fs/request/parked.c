@@ -14,8 +14,7 @@ static void parked_step(struct parked *parked, enum parked_state to)
 	static const unsigned steps[] = {
 		[PARKED_NEW] = 1 << PARKED_ASKING,
 		[PARKED_ASKING] = 1 << PARKED_HEARD,
-		[PARKED_HEARD] = 1 << PARKED_ASKING | 1 << PARKED_COMMITTED,
-		[PARKED_COMMITTED] = 0,
+		[PARKED_HEARD] = 1 << PARKED_ASKING,
 	};
 
 	(void)steps; /* without asserts */
@@ -79,7 +78,6 @@ void parked_free(struct parked *parked)
 	if (parked->node)
 		node_unref(parked->front->nodes, parked->node);
 	parked->front->parked--;
-	parked->front->committed -= parked->state == PARKED_COMMITTED;
 	budget_free(parked);
 }
 
@@ -107,7 +105,7 @@ void park_call(struct parked *parked, int r)
 {
 	if (r < 0) {
 		parked_error(parked, r);
-	} else if (parked->state != PARKED_COMMITTED) {
+	} else {
 		parked_step(parked, PARKED_ASKING);
 		fuse_req_interrupt_func(parked->req, call_interrupted, parked);
 	}
@@ -123,8 +121,7 @@ void park_change(struct parked *parked, int r)
 void unpark(struct parked *parked)
 {
 	fuse_req_interrupt_func(parked->req, NULL, NULL);
-	if (parked->state != PARKED_COMMITTED)
-		parked_step(parked, PARKED_HEARD);
+	parked_step(parked, PARKED_HEARD);
 }
 
 bool unpark_succeeded(struct parked *parked, int err)
@@ -133,12 +130,6 @@ bool unpark_succeeded(struct parked *parked, int err)
 	if (err < 0)
 		parked_error(parked, err);
 	return err >= 0;
-}
-
-void parked_commit(struct parked *parked)
-{
-	parked_step(parked, PARKED_COMMITTED);
-	parked->front->committed++;
 }
 
 void parked_done(void *ctx, int err)

@@ -10,18 +10,20 @@
 /* Each kind of request embeds this as its first member.
  *
  *   park() ─► [NEW] ──park_call()──► [ASKING] ──unpark()──► [HEARD] ──parked_free()──► answered
- *                                     │    ▲                 │   │
- *               interrupted: answered │    └───park_call()───┘   │ parked_commit()
- *                                     ▼                          ▼
- *                                  EINTR                    [COMMITTED]: more is to be asked, but
- *                                                           no interrupt undoes what was done
+ *                                     │    ▲                 │
+ *               interrupted: answered │    └───park_call()───┘
+ *                                     ▼
+ *                                  EINTR
+ *
+ * What has changed something is the last call of a request: an error of a later one would be told
+ * as that of the change.
  */
 struct parked {
 	struct frontend *front;
 	fuse_req_t req;
 	struct lc_call *call; /* ASKING: cancelled when the request is interrupted */
 	struct node *node;    /* a reference, or NULL */
-	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD, PARKED_COMMITTED } state;
+	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD } state;
 	void (*refuse)(fuse_req_t req, int error); /* how it is answered with an error */
 	uid_t by;                                  /* the user whose authority counts: park_by() */
 };
@@ -44,8 +46,6 @@ void park_change(struct parked *parked, int r);
 void unpark(struct parked *parked);
 /* The same; false: by an error, which is the answer of the request, too. It is freed. */
 bool unpark_succeeded(struct parked *parked, int err);
-/* After unpark(): something has changed. No interrupt ends the calls that follow. */
-void parked_commit(struct parked *parked);
 /* The user that asks. */
 uid_t parked_uid(const struct parked *parked);
 void parked_free(struct parked *parked);

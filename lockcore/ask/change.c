@@ -10,7 +10,7 @@
  */
 #include "ask/authority.h"
 
-#include "ask/call.h"
+#include "ask/lock_info.h"
 #include "grant/hold.h"
 #include "pure/record.h"
 
@@ -23,6 +23,8 @@
 struct data_call {
 	struct lc_call call;
 	struct lc_change change;
+	lc_stat_fn *changed;      /* told; NULL: a value is written, and call.done is told */
+	struct lc_lock_info info; /*   what the data says by now */
 	/* Of a taker: the value. */
 	char *value;
 	size_t value_len;
@@ -46,7 +48,23 @@ static void data_finish(struct lc_call *call)
 
 static void data_failed(struct lc_call *call, int error)
 {
-	call_done_failed(call, ((struct data_call *)call)->maybe_done ? -EHOSTUNREACH : error);
+	const struct data_call *change = (struct data_call *)call;
+
+	if (change->maybe_done)
+		error = -EHOSTUNREACH;
+	if (change->changed)
+		change->changed(call->ctx, error, NULL);
+	else
+		call_done_failed(call, error);
+}
+
+/* `stat`: of the lock whose data that is. Whatever becomes of it from now on, it was changed. */
+static void change_succeed(struct data_call *change, const struct ensemble_stat *stat)
+{
+	lock_info_read_stat(&change->info, stat);
+	call_close(&change->call);
+	change->changed(change->call.ctx, 0, &change->info);
+	call_free_if_done(&change->call);
 }
 
 static struct lc_attributes changed_attributes(const struct lc_change *change,
@@ -156,6 +174,8 @@ static void data_written(void *ctx, const struct ensemble_answer *answer)
 	} else if (call_answered(call, answer)) {
 		if (elsewhere)
 			call_fail(call, -ENOENT);
+		else if (change->changed)
+			change_succeed(change, answer->stat);
 		else
 			call_succeed(call);
 	}
@@ -235,7 +255,8 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	if (r > 0) {
-		call_succeed(call);
+		lock_info_read_data(&change->info, answer->data, (size_t)answer->data_len);
+		change_succeed(change, answer->stat);
 		return;
 	}
 	if (change->unsure && call->taker)
@@ -259,6 +280,7 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 	/* Also when it is the same already: the server that was asked may lag behind. */
 	change->version = answer->stat->version;
 	change->czxid = answer->stat->czxid;
+	lock_info_read_data(&change->info, data, len);
 	write_data(change, data, len);
 	free(data);
 }
@@ -280,16 +302,17 @@ static struct data_call *new_data_call(struct lc_taker *taker, uid_t uid, lc_don
 	                .changes = true, .done = done, .ctx = ctx);
 }
 
-int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_done_fn *done,
+int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_stat_fn *changed,
               void *ctx, struct lc_call **ret_call)
 {
 	struct data_call *call;
 
 	if (change->slots > LC_SLOTS_MAX)
 		return -EINVAL;
-	call = new_data_call(NULL, change->by, done, ctx);
+	call = new_data_call(NULL, change->by, NULL, ctx);
 	if (!call)
 		return -ENOMEM;
+	call->changed = changed;
 	call->change = *change;
 	return call_begin(&call->call, lc, lc_path(lc, lock), ret_call);
 }

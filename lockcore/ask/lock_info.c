@@ -32,6 +32,20 @@ static void read_failed(struct lc_call *call, int error)
 	read_of(call)->tell(read_of(call), error, NULL);
 }
 
+void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len)
+{
+	info->has_attributes = record_parse_lock(data, len, &info->attributes);
+	info->slots = record_slots(data, len);
+}
+
+void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat)
+{
+	info->czxid = stat->czxid;
+	info->ctime_ms = stat->ctime_ms;
+	info->mtime_ms = stat->mtime_ms;
+	info->children = (unsigned)stat->children;
+}
+
 void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
 {
 	const struct queue_entry *entry = &queue->entries[i];
@@ -136,12 +150,8 @@ static void tell_stat(const struct read_call *read, int error, const struct read
 		read->done.stat(read->call.ctx, error, NULL);
 		return;
 	}
-	info.czxid = reading->stat.czxid;
-	info.ctime_ms = reading->stat.ctime_ms;
-	info.mtime_ms = reading->stat.mtime_ms;
-	info.has_attributes = record_parse_lock(reading->data, reading->data_len, &info.attributes);
-	info.slots = record_slots(reading->data, reading->data_len);
-	info.children = (unsigned)reading->stat.children;
+	lock_info_read_data(&info, reading->data, reading->data_len);
+	lock_info_read_stat(&info, &reading->stat);
 	reading_learn_slots(read->call.lc, &reading->stat, reading->data, reading->data_len);
 	read->done.stat(read->call.ctx, 0, &info);
 }

@@ -11,7 +11,7 @@
  */
 #include "ask/authority.h"
 
-#include "ask/call.h"
+#include "ask/lock_info.h"
 #include "pure/record.h"
 
 #include <errno.h>
@@ -24,6 +24,7 @@ struct make_call {
 	int limit;   /* how many locks may be there already */
 	char data[RECORD_LOCK_MAX];
 	size_t len;
+	lc_stat_fn *made;
 };
 
 static void make_finish(struct lc_call *call)
@@ -31,10 +32,31 @@ static void make_finish(struct lc_call *call)
 	free(((struct make_call *)call)->above);
 }
 
+static void make_failed(struct lc_call *call, int error)
+{
+	((struct make_call *)call)->made(call->ctx, error, NULL);
+}
+
+/* Whatever becomes of the lock from now on, it was made. */
+static void created(void *ctx, const struct ensemble_answer *answer)
+{
+	struct make_call *make = ctx;
+	struct lc_call *call = ctx;
+	struct lc_lock_info info;
+
+	if (!call_answered(call, answer))
+		return;
+	lock_info_read_data(&info, make->data, make->len);
+	lock_info_read_stat(&info, answer->stat);
+	call_close(call);
+	make->made(call->ctx, 0, &info);
+	call_free_if_done(call);
+}
+
 static void create(struct make_call *make)
 {
-	call_send(&make->call, ensemble_create(make->call.path, make->data, make->len),
-	          call_done_answered, make);
+	call_send(&make->call, ensemble_create(make->call.path, make->data, make->len), created,
+	          make);
 }
 
 static void above_listed(struct reader *reader, struct reading *reading)
@@ -82,7 +104,7 @@ static void make_ask(struct lc_call *call)
 }
 
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
-             lc_done_fn *done, void *ctx, struct lc_call **ret_call)
+             lc_stat_fn *made, void *ctx, struct lc_call **ret_call)
 {
 	const char *name = strrchr(lock, '/'), *why;
 	struct make_call *make;
@@ -93,10 +115,11 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 		r = -ENAMETOOLONG;
 	if (r < 0)
 		return r;
-	make = call_new(struct make_call, .ask = make_ask, .fail = call_done_failed,
-	                .finish = make_finish, .changes = true, .done = done, .ctx = ctx);
+	make = call_new(struct make_call, .ask = make_ask, .fail = make_failed,
+	                .finish = make_finish, .changes = true, .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
+	make->made = made;
 	make->call.uid = attributes->uid;
 	if (looks)
 		make->above = lc_path_above(lc, lock);

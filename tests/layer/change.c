@@ -12,9 +12,19 @@
 #define HEAD(uid) "zklockfs: 1\nuid: " uid "\ngid: 1\nmode: 755\ndoor_mode: 644\n"
 #define SENT(uid) "zklockfs: 1|uid: " uid "|gid: 1|mode: 755|door_mode: 644|"
 
+/* Of the change that succeeded last. */
+static struct lc_lock_info last;
+
 static void done(void *ctx, int err)
 {
 	rig_tell(ctx, err < 0 ? "%s" : "done", strerrorname_np(-err));
+}
+
+static void changed(void *ctx, int err, const struct lc_lock_info *info)
+{
+	done(ctx, err);
+	if (err == 0)
+		last = *info;
 }
 
 /* A change that does not come from a holder reads behind a sync. */
@@ -46,7 +56,7 @@ static struct lc_call *change(struct rig *rig, const struct lc_change *change)
 {
 	struct lc_call *call;
 
-	assert_int_equal(lc_change(&rig->lc, "a", change, done, rig, &call), 0);
+	assert_int_equal(lc_change(&rig->lc, "a", change, changed, rig, &call), 0);
 	return call;
 }
 
@@ -77,6 +87,11 @@ static void each_attribute(void **state)
 		rig_expect_sent(rig, sent);
 		answer_written(rig, 50);
 		rig_expect_told(rig, "done");
+		rig_expect_sent(rig, ""); /* whatever becomes of the lock from now on */
+		assert_int_equal(last.czxid, 50);
+		assert_int_equal(last.slots, i == 4 ? 5 : 2);
+		assert_int_equal(last.attributes.uid, i == 0 ? 9 : 7);
+		assert_int_equal(last.attributes.mode, i == 2 ? 0700 : 0755);
 	}
 }
 
@@ -86,7 +101,7 @@ static void too_many_slots(void **state)
 	struct lc_call *call;
 
 	assert_int_equal(lc_change(&rig->lc, "a", &(struct lc_change){.slots = LC_SLOTS_MAX + 1},
-	                           done, rig, &call),
+	                           changed, rig, &call),
 	                 -EINVAL);
 	change(rig, &(struct lc_change){.slots = LC_SLOTS_MAX});
 }

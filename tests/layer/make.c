@@ -8,9 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static void done(void *ctx, int err)
+static void done(void *ctx, int err, const struct lc_lock_info *info)
 {
-	rig_tell(ctx, err < 0 ? "%s" : "done", strerrorname_np(-err));
+	if (err < 0)
+		rig_tell(ctx, "%s", strerrorname_np(-err));
+	else
+		rig_tell(ctx, "made: czxid %d, uid %u, mode %o, slots %u", (int)info->czxid,
+		         info->attributes.uid, info->attributes.mode, info->slots);
 }
 
 static struct lc_call *make(struct rig *rig, const char *lock, uid_t uid)
@@ -31,8 +35,9 @@ static void without_a_look(void **state)
 
 	make(rig, "a", 7);
 	rig_expect_sent(rig, "create /locks/a " DATA("7"));
-	rig_answer_error(rig, ENSEMBLE_OK);
-	rig_expect_told(rig, "done");
+	rig_answer_created(rig, "/locks/a", 50);
+	rig_expect_told(rig, "made: czxid 50, uid 7, mode 755, slots 1");
+	rig_expect_sent(rig, ""); /* whatever becomes of it from now on */
 	make(rig, "team/a", 0);
 	rig_expect_sent(rig, "create /locks/team/a " DATA("0"));
 	rig_answer_error(rig, ENSEMBLE_EXISTS);
@@ -130,8 +135,8 @@ static void many_there(void **state)
 		asking_tell(&rig->lc);
 		if (locks < LC_BELOW_MAX) {
 			rig_expect_sent(rig, "create /locks/team/a " DATA("7"));
-			rig_answer_error(rig, ENSEMBLE_OK);
-			rig_expect_told(rig, "done");
+			rig_answer_created(rig, "/locks/team/a", 50);
+			rig_expect_told(rig, "made: czxid 50, uid 7, mode 755, slots 1");
 		} else {
 			rig_expect_told(rig, "EDQUOT");
 		}

@@ -86,6 +86,16 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 	answered(question, err);
 }
 
+/* Of the lock as it was made, or after a change; it may be another one by now. */
+static void change_done(void *ctx, int err, const struct lc_lock_info *info)
+{
+	struct question *question = ctx;
+
+	if (err == 0 && (info->czxid == 0 || info->slots == 0))
+		sim_violation(question->sim, "f: a lock of no czxid or no slots");
+	answered(ctx, err);
+}
+
 static void list_done(void *ctx, int err, const struct lc_listing *listing)
 {
 	if (err == 0 && !((struct question *)ctx)->mount->vanishing)
@@ -144,7 +154,7 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_entries(lc, lock, question->uid, NULL, entries_done, question,
 		                  &question->call);
 	case Q_MKDIR:
-		return lc_mkdir(lc, lock, &attributes, done, question, &question->call);
+		return lc_mkdir(lc, lock, &attributes, change_done, question, &question->call);
 	case Q_RMDIR:
 		return lc_rmdir(lc, lock, 0, done, question, &question->call);
 	case Q_CONFIRM:
@@ -157,7 +167,7 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_set_value(question->taker->lc, deed->text, strlen(deed->text),
 		                    deed->append, done, question, &question->call);
 	case Q_CHANGE:
-		return lc_change(lc, lock, &deed->change, done, question, &question->call);
+		return lc_change(lc, lock, &deed->change, change_done, question, &question->call);
 	case Q_TOKEN:
 		return lc_fetch_token(question->taker->lc, done, question, &question->call);
 	case Q_EVICT:

@@ -372,7 +372,8 @@ struct question *stage_ask_mkdir(struct host *host, const char *lock,
 {
 	struct question *q = begin(host);
 
-	return end(q, host->lc ? lc_mkdir(host->lc, lock, attributes, done, q, &q->call) : -ENOMEM);
+	return end(q, host->lc ? lc_mkdir(host->lc, lock, attributes, stat_done, q, &q->call)
+	                       : -ENOMEM);
 }
 
 struct question *stage_ask_rmdir(struct host *host, const char *lock, uid_t by)
@@ -415,7 +416,8 @@ struct question *stage_ask_change(struct host *host, const char *lock,
 {
 	struct question *q = begin(host);
 
-	return end(q, host->lc ? lc_change(host->lc, lock, change, done, q, &q->call) : -ENOMEM);
+	return end(q,
+	           host->lc ? lc_change(host->lc, lock, change, stat_done, q, &q->call) : -ENOMEM);
 }
 
 struct question *stage_ask_set_value(struct taker *taker, const char *value, size_t len,

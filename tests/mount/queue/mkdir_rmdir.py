@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
+import rawzk
 from harness import (ALICE, BOB, check, check_equal, check_errno, check_user, command, errno_of, error_name,
                      is_in_the_call, run, spawn, until)
 
 LC_BELOW_MAX = 1000
+QUICK = 500     # locks that are made and removed at once
 
 # Waits for the lock until a signal comes, and removes it a moment later.
 TIRED = '''
@@ -43,6 +46,31 @@ def of_a_kept_place(server, a, b):
     check_equal(server.zk.exists('/locks/tired'), None, 'the node')
 
 
+def removed_at_once(server, mount):
+    """Another client removes each lock as soon as it is there: it was made all the same, and mkdir says so."""
+    remover, ends = rawzk.Client(server.port), threading.Event()
+
+    def remove():
+        while not ends.is_set():
+            try:
+                remover.delete('/locks/quick')
+            except rawzk.ZkError as err:
+                check_equal(err.code, rawzk.NONODE, 'the removal')
+
+    thread = threading.Thread(target=remove)
+    thread.start()
+    made = 0
+    try:
+        while made < QUICK:
+            code = errno_of(os.mkdir, mount.path('quick'))
+            check(code in (0, errno.EEXIST), f'mkdir: {error_name(code)} after {made}')
+            made += code == 0
+    finally:
+        ends.set()
+        thread.join()
+        remover.close()
+
+
 def test(case):
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
@@ -53,6 +81,7 @@ def test(case):
         until(lambda: os.path.isdir(b.path(path)), 'b sees it')
         stat = server.zk.exists('/locks/' + path)
         check_equal(stat.ephemeral_owner, 0, 'a lock is persistent')
+    removed_at_once(server, a)
     check_errno(errno.ENOENT, os.mkdir, a.path('nobody/build'))
     check_errno(errno.ENOENT, os.rmdir, a.path('nobody'))
     for path in ('team', 'team/build'):

@@ -37,6 +37,12 @@ def by_man(roff):
     return output(['man', '-l', '-'], roff)
 
 
+def complaints(roff):
+    """What man(1) says beside the page, on a terminal of 80 columns."""
+    return subprocess.run(['man', '-l', '-'], input=roff, encoding='utf-8', stdout=subprocess.DEVNULL, check=True,
+                          stderr=subprocess.PIPE, env={**ENVIRONMENT, 'MANWIDTH': '80'}).stderr
+
+
 def by_groff(roff):
     """As groff shows it where no distribution has changed its settings."""
     with tempfile.TemporaryDirectory() as macros:

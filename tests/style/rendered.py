@@ -3,7 +3,8 @@
 """What is copied from a manual page is what its source says: rendered.py ROOT
 
 Each page is shown by man(1), by groff with no settings but its own, and by mandoc. Each literal block must be there as
-it stands in the source, blank by blank, and each word of the text; and no character that nobody typed."""
+it stands in the source, blank by blank, and each word of the text; and no character that nobody typed. man(1) itself
+has nothing to say."""
 
 import collections
 import glob
@@ -12,7 +13,7 @@ import re
 import shutil
 import sys
 
-from manual import by_groff, by_man, by_mandoc, made
+from manual import by_groff, by_man, by_mandoc, complaints, made
 
 TOOLS = ('scdoc', 'man', 'groff', 'mandoc')
 BULLET = '•'
@@ -57,6 +58,8 @@ def wrong(root, page):
         for lost in re.findall(r'\\([A-Za-z0-9])', line.replace('\\\\', '')):
             yield f'{page}:{number}: the backslash before {lost} is lost: {line}'
     roff = made(root, page)
+    for line in complaints(roff).splitlines():
+        yield f'{page}: man(1) says: {line}'
     for show in (by_man, by_groff, by_mandoc):
         shown, where = show(roff), show.__name__.replace('_', ' ')
         for first, block in literal_blocks(source):

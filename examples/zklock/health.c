@@ -93,8 +93,8 @@ bool health_is_good(const struct health *health, char why[HEALTH_MAX])
 		         since);
 	else if (strcmp(state, "unguarded") == 0)
 		snprintf(why, HEALTH_MAX,
-		         "the guardian of the mount was killed: it grants no lock, and on_lost "
-		         "stops nobody; restart the mount");
+		         "on_lost of the mount can stop nobody, and it grants no lock: its log "
+		         "says why; restart it");
 	else if (strcmp(state, "unusable") == 0)
 		snprintf(why, HEALTH_MAX, "the mount is unusable%s: its log says why; restart it",
 		         since);

@@ -110,7 +110,8 @@ static int write_contact(char text[CONTACT_MAX], const struct contact *contact,
 
 	if (guardian_fd(front->guardian) < 0 && front->guardian)
 		return snprintf(text, CONTACT_MAX,
-		                "NO LOCK IS GRANTED: the guardian was killed; restart the mount");
+		                "NO LOCK IS GRANTED: on_lost has no guardian, see the log; restart "
+		                "the mount");
 	if (status->state == LC_UNUSABLE)
 		return snprintf(text, CONTACT_MAX, "UNUSABLE: the log says why");
 	if (status->state == LC_READY)

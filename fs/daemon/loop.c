@@ -543,7 +543,7 @@ int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t l
 	loop->asked = fork();
 	if (loop->asked == 0) {
 		/* A copy of the mount's device, or of a socket, would keep it open. */
-		close_range(STDERR_FILENO + 1, ~0U, 0);
+		closefrom(STDERR_FILENO + 1);
 		_exit(question(ctx));
 	}
 	while (loop->asked > 0 && loop->front->clock_us() < until && loop->terms < 2)

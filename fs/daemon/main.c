@@ -26,6 +26,7 @@
 #include "host/kernel_limit.h"
 #include "host/log.h"
 #include "host/memory.h"
+#include "host/process.h"
 #include "host/signals.h"
 #include "port/ensemble_zookeeper.h"
 #include "request/frontend.h"
@@ -215,6 +216,8 @@ static void set_up_loop(struct loop *loop, const struct options *options)
 static bool start_others(const struct options *options, const struct keeper_config *keeper,
                          struct guardian **ret_guardian)
 {
+	struct process_ref own;
+
 	if (!ready_begin(options->foreground) ||
 	    (options->keeper && !keeper_begin(keeper, options->credentials))) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
@@ -225,6 +228,13 @@ static bool start_others(const struct options *options, const struct keeper_conf
 	credentials_confine(options->credentials);
 	if (options->foreground)
 		log_prepare_child();
+	if (process_hold(getpid(), &own))
+		process_close(&own);
+	else
+		log_line(LC_WARNING,
+		         "pidfd_open: %s: nobody can join a holder (reentrant), and a signal costs "
+		         "its place in a queue",
+		         strerror(errno));
 	if (options->on_lost != ON_LOST_NONE) {
 		int error = guardian_start(options->on_lost, ret_guardian);
 

@@ -2,6 +2,7 @@
 #include "daemon/reload.h"
 
 #include "daemon/keeper_run.h"
+#include "host/helper.h"
 #include "host/log.h"
 #include "host/signals.h"
 #include "store/store.h"
@@ -209,10 +210,9 @@ static _Noreturn void be_the_checker(const struct reload *reload, int state, int
 	if (!argv || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
 	    dup2(output, STDERR_FILENO) < 0)
 		_exit(1);
-	if (dup2(state, STDERR_FILENO + 1) < 0)
+	state = helper_keep_only(state);
+	if (state < 0 || fcntl(state, F_SETFD, 0) < 0)
 		_exit(1);
-	close_range(STDERR_FILENO + 2, ~0U, 0);
-	(void)fcntl(STDERR_FILENO + 1, F_SETFD, 0); /* `state` may have had that number */
 	signals_unblock_all();
 	argv[0] = reload->argv[0];
 	argv[1] = (char[]){OPTION "3"};
@@ -313,8 +313,7 @@ static const char *exec_program(const struct reload *reload)
 	snprintf(number, sizeof(number), "%d", fd);
 	if (setenv(KEEPER_ENVIRONMENT_STORE, number, 1) < 0)
 		return strerror(errno);
-	(void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-	error = -ledger_pass(reload->ledger, true);
+	error = helper_close_by_exec() ? -ledger_pass(reload->ledger, true) : errno;
 	if (error == 0) {
 		keeper_pass(true);
 		(void)fcntl(fd, F_SETFD, 0);

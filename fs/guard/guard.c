@@ -4,6 +4,7 @@
 #include "guard/crew.h"
 #include "guard/round.h"
 #include "host/clock.h"
+#include "host/helper.h"
 #include "host/log.h"
 #include "host/signals.h"
 
@@ -11,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -228,7 +230,6 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 {
 	struct guard guard = {
 		.page = page,
-		.fd = fd,
 		.on_lost = on_lost,
 		.daemon = true,
 		.ended_us = INT64_MIN / 2,
@@ -245,16 +246,16 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	signal(SIGCHLD, SIG_DFL);
 	signals_unblock_all();
 	(void)!chdir("/");
-	if (fd > 3)
-		close_range(3, (unsigned)fd - 1, 0);
-	close_range((unsigned)fd + 1, ~0U, 0);
+	guard.fd = helper_keep_only(fd);
 	/* Before those who keep the machine busy, its own children among them, if it may: it has
 	 * little to do, at its time. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	(void)sched_setscheduler(
 		0, SCHED_RR, &(struct sched_param){.sched_priority = CREW_REALTIME_PRIORITY + 1});
 	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-	if (guard.round && guard.timer >= 0)
+	if (guard.fd >= 0 && guard.round && guard.timer >= 0)
 		run(&guard);
+	else
+		log_line(LC_ERROR, "the guardian cannot begin: %s", strerror(errno));
 	_exit(0);
 }

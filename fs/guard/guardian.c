@@ -6,6 +6,7 @@
 
 #include "guard/guard.h"
 #include "guard/slots.h"
+#include "guard/trial.h"
 #include "host/helper.h"
 #include "host/log.h"
 #include "host/process.h"
@@ -54,39 +55,56 @@ static bool map_page(struct guardian *guardian)
 	return guardian->page;
 }
 
-int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
+static bool share_page(struct guardian *guardian)
 {
-	struct guardian *guardian = calloc(1, sizeof(*guardian));
-	int fds[2] = {-1, -1};
-	pid_t pid = -1;
-
-	if (!guardian)
-		return -ENOMEM;
 	guardian->page_fd = memfd_create("zklockfs-guardian", MFD_CLOEXEC);
-	if (guardian->page_fd >= 0 && ftruncate(guardian->page_fd, sizeof(*guardian->page)) == 0 &&
-	    map_page(guardian) && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0) {
-		atomic_store(&guardian->page->deadline_us, INT64_MIN);
-		pid = fork();
-	}
-	if (pid < 0) {
-		int error = errno;
+	if (guardian->page_fd < 0 || ftruncate(guardian->page_fd, sizeof(*guardian->page)) < 0 ||
+	    !map_page(guardian))
+		return false;
+	atomic_store(&guardian->page->deadline_us, INT64_MIN);
+	return true;
+}
 
-		if (guardian->page)
-			munmap(guardian->page, sizeof(*guardian->page));
-		close(guardian->page_fd);
-		close(fds[0]);
-		close(fds[1]);
-		free(guardian);
-		return -error;
-	}
+static bool fork_guard(struct guardian *guardian, enum on_lost on_lost)
+{
+	int fds[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return false;
+	guardian->fd = fds[0];
+	pid = fork();
 	if (pid == 0) {
 		/* Nothing of the terminal, nor of the pipe that tells the exit status. */
 		helper_let_go();
 		log_in_guardian();
 		guard_run(guardian->page, fds[1], on_lost);
 	}
-	guardian->fd = fds[0];
 	close(fds[1]);
+	return pid > 0;
+}
+
+int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
+{
+	struct guardian *guardian = calloc(1, sizeof(*guardian));
+	const char *why = trial_stop();
+
+	if (!guardian)
+		return -ENOMEM;
+	guardian->fd = -1;
+	if (!share_page(guardian) || (!why && !fork_guard(guardian, on_lost))) {
+		int error = errno;
+
+		if (guardian->page)
+			munmap(guardian->page, sizeof(*guardian->page));
+		close(guardian->page_fd);
+		close(guardian->fd);
+		free(guardian);
+		return -error;
+	}
+	if (why)
+		log_line(LC_ERROR, "on_lost could stop nobody here, so no locks are granted: %s",
+		         why);
 	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--)
 		guardian->free[guardian->free_count++] = i;
 	*ret_guardian = guardian;

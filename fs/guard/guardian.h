@@ -83,7 +83,8 @@ static inline int64_t guardian_lead_us(enum on_lost on_lost)
 
 struct guardian;
 
-/* 0, or -errno. The child closes every descriptor it has but its own. */
+/* 0, or -errno. The child closes every descriptor it has but its own. Where nobody could be stopped
+ * (trial.h) it is as one that is dead, and the log says why. */
 int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
 /* `clean`: there is no holder any more. Otherwise the guardian stays until the deadline and acts.
  * */

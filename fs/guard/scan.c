@@ -10,6 +10,7 @@
 #include "guard/scan.h"
 
 #include "host/clock.h"
+#include "host/mounts.h"
 #include "host/who.h"
 
 #include <dirent.h>
@@ -68,6 +69,15 @@ static bool read_device(const struct seen_file *file, char *ret_device, size_t s
 		return false;
 	snprintf(ret_device, size, "%u:%u", st.stx_dev_major, st.stx_dev_minor);
 	return true;
+}
+
+/* Where a filter refuses statx(2), which then costs the look at a list. */
+static bool look_up_device(const struct seen_file *file, char ret_device[MOUNTS_DEVICE_MAX])
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/../mountinfo", file->dir);
+	return mounts_device(path, file->mount_id, ret_device);
 }
 
 static bool is_elsewhere(const struct seen_file *file, const char *device)
@@ -184,10 +194,11 @@ void scan_all(const char *device, scan_found_fn *found, void *ctx)
 
 bool scan_is_on_mount(const struct seen_file *file, int mount_id, const char *device)
 {
-	char seen[32];
+	char seen[MOUNTS_DEVICE_MAX];
 
 	return file->mount_id == mount_id ||
-	       (read_device(file, seen, sizeof(seen)) && strcmp(seen, device) == 0);
+	       ((read_device(file, seen, sizeof(seen)) || look_up_device(file, seen)) &&
+	        strcmp(seen, device) == 0);
 }
 
 size_t scan_pids(pid_t *ret_pids, size_t max)

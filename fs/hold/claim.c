@@ -9,6 +9,7 @@
 #include "tree/view.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <utlist.h>
@@ -48,14 +49,14 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 		if (claim->slot < 0) {
 			audit_refuse(&hold->front->holds->audit_log, door->lock, caller, uid,
 			             claim->slot,
-			             guardian_fd(guardian) < 0 ? "the guardian was killed"
+			             guardian_fd(guardian) < 0 ? "there is no guardian"
 			                                       : "on_lost could not stop so many");
 			return claim->slot;
 		}
 	}
 	claim->hold = hold;
 	claim->life = family_watch(caller->process.pid);
-	if (claim->life < 0 && caller->process.pid > 0)
+	if (claim->life < 0 && caller->process.pid > 0 && errno == EMFILE)
 		log_line(LC_WARNING, "%s: no descriptor is left, nobody can join its holder",
 		         door->lock);
 	DL_APPEND(hold->claims, claim);

@@ -4,6 +4,7 @@
 #include "host/clock.h"
 #include "host/who.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,7 @@ static int unless_scarce(int fd)
 	if (fd < 0 || (uint64_t)fd + FAMILY_FDS_RESERVED < most_fds)
 		return fd;
 	close(fd);
+	errno = EMFILE;
 	return -1;
 }
 

@@ -77,8 +77,8 @@ struct lineage *family_lineage(pid_t pid);
 int lineage_find(const struct lineage *lineage, pid_t pid);
 
 /* A pidfd, which tells a process from a later one of its number. To be called while the process is
- * known to live. -1: it is not visible, or gone, or descriptors are scarce. FAMILY_FDS_RESERVED of
- * the `most` that the daemon may have are for what it cannot do without. */
+ * known to live. -1 and errno: it is not visible, or gone, or descriptors are scarce (EMFILE).
+ * FAMILY_FDS_RESERVED of the `most` that the daemon may have are for what it cannot do without. */
 #define FAMILY_FDS_RESERVED 128
 int family_watch(pid_t pid);
 /* It is not wanted any more; -1: nothing. The next family_watch() of that process may give it

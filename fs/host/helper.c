@@ -3,12 +3,16 @@
 
 #include "host/signals.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define KEPT (STDERR_FILENO + 1)
 
 void helper_let_go(void)
 {
@@ -20,8 +24,39 @@ void helper_let_go(void)
 		close(null);
 }
 
-/* No signal is blocked or ignored that is needed. */
-static void begin(const char *name, int fd)
+/* closefrom(3) goes through /proc where a filter refuses close_range(2), and ends the process where
+ * it cannot do that either. */
+int helper_keep_only(int fd)
+{
+	int kept = fd == KEPT ? KEPT : dup3(fd, KEPT, O_CLOEXEC);
+
+	closefrom(KEPT + 1);
+	return kept;
+}
+
+bool helper_close_by_exec(void)
+{
+	DIR *own;
+	struct dirent *entry;
+	bool all;
+
+	if (close_range(KEPT, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return true;
+	own = opendir("/proc/self/fd");
+	all = own;
+	while (own && (entry = readdir(own)) != NULL) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO)
+			all &= fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+	}
+	if (own)
+		closedir(own);
+	return all;
+}
+
+/* No signal is blocked or ignored that is needed. The descriptor that is left. */
+static int begin(const char *name, int fd)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (name)
@@ -30,9 +65,7 @@ static void begin(const char *name, int fd)
 	signal(SIGCHLD, SIG_DFL);
 	signals_unblock_all();
 	helper_let_go();
-	if (fd > STDERR_FILENO + 1)
-		close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-	close_range((unsigned)fd + 1, ~0U, 0);
+	return helper_keep_only(fd);
 }
 
 static void do_each(int fd, char *list, helper_work_fn *work, const void *ctx)
@@ -56,8 +89,8 @@ static _Noreturn void run_helper(const char *name, int fd, const char *list, hel
 {
 	char *own = strdup(list);
 
-	begin(name, fd);
-	if (own)
+	fd = begin(name, fd);
+	if (own && fd >= 0)
 		do_each(fd, own, work, ctx);
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;

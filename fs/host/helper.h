@@ -5,6 +5,7 @@
 #ifndef FS_HELPER_H
 #define FS_HELPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* In a process of its own, which answers by `fd`. `number`: the place of the word in its list. */
@@ -17,6 +18,10 @@ typedef void helper_work_fn(int fd, size_t number, char *word, const void *ctx);
  * which is read without waiting; or -errno. The caller reaps. */
 int helper_start(const char *name, const char *list, helper_work_fn *work, const void *ctx,
                  int *ret_fd);
+/* Of the descriptors from 3 on that one stays, as 3, close-on-exec: returns it, or -1 and errno. */
+int helper_keep_only(int fd);
+/* The next exec closes all descriptors from 3 on. False: some may stay; errno. */
+bool helper_close_by_exec(void);
 /* Standard input, output and error are /dev/null from now on. */
 void helper_let_go(void);
 

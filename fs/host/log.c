@@ -278,7 +278,7 @@ static void write_for_parent(int fd)
 	signal(SIGPIPE, SIG_IGN);
 	if (dup2(fd, STDIN_FILENO) < 0)
 		_exit(1);
-	close_range(STDERR_FILENO + 1, ~0U, 0);
+	closefrom(STDERR_FILENO + 1);
 	while ((n = recv(STDIN_FILENO, line, sizeof(line), 0)) > 0)
 		if (n == 1 && line[0] == '\0')
 			(void)send(STDIN_FILENO, line, 1, MSG_NOSIGNAL | MSG_DONTWAIT);

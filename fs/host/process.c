@@ -31,7 +31,8 @@ bool process_open(pid_t pid, struct process_ref *ret_process)
 		process_close(ret_process);
 		return false;
 	}
-	if (pid <= 0 || errno != ENOSYS || !family_ancestry(pid, &ancestry) || ancestry.ended)
+	/* ESRCH alone is said of the process: a filter refuses the call by any other errno. */
+	if (pid <= 0 || errno == ESRCH || !family_ancestry(pid, &ancestry) || ancestry.ended)
 		return false;
 	ret_process->start = ancestry.start;
 	return true;
@@ -78,15 +79,14 @@ bool process_is(const struct process_ref *process, uint64_t start, uint64_t numb
 	       process_runs(process);
 }
 
+/* EPERM of pidfd_send_signal(2) may be a filter's: kill(2) says whether it is the process's. */
 int process_signal(const struct process_ref *process, int signal)
 {
-	int r;
-
-	if (process->fd >= 0)
-		r = (int)syscall(SYS_pidfd_send_signal, process->fd, signal, NULL, 0);
-	else
-		r = process_runs(process) ? kill(process->pid, signal) : 0;
-	return r < 0 ? errno : 0;
+	if (process->fd >= 0 && syscall(SYS_pidfd_send_signal, process->fd, signal, NULL, 0) == 0)
+		return 0;
+	if (!process_runs(process))
+		return ESRCH;
+	return kill(process->pid, signal) < 0 ? errno : 0;
 }
 
 bool process_may_signal_all(void)

@@ -13,14 +13,14 @@
 #include <sys/types.h>
 
 /* Held by a pidfd, so that its number cannot become another's; where the kernel has none
- * (before 5.3), by its start. */
+ * (before 5.3), or a filter refuses it, by its start. */
 struct process_ref {
 	pid_t pid;
 	int fd;         /* -1: by its start */
 	uint64_t start; /* then */
 };
 
-/* Of that number, running or not. False: there is none, or the kernel has no pidfd. */
+/* Of that number, running or not. False and errno: there is none, or no pidfd can be had. */
 bool process_hold(pid_t pid, struct process_ref *ret_process);
 /* A running one. False: there is none of that number. */
 bool process_open(pid_t pid, struct process_ref *ret_process);

@@ -5,9 +5,11 @@
  */
 #include "setup/check.h"
 
+#include "guard/trial.h"
 #include "host/clock.h"
 #include "host/kernel_limit.h"
 #include "host/pause.h"
+#include "host/process.h"
 #include "host/who.h"
 #include "lockcore.h"
 #include "setup/bare.h"
@@ -25,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -473,13 +474,32 @@ static void look_at_mountpoint(struct check *check)
 	free(path);
 }
 
-/* In a process of its own: a daemon that was stopped answers nothing. Where that process cannot be
- * watched it is awaited without a limit. */
+/* The calls that filters of system calls refuse. */
+static void check_calls(struct check *check)
+{
+	enum on_lost on_lost = check->options->on_lost;
+	const char *why = on_lost == ON_LOST_NONE ? NULL : trial_stop();
+	struct process_ref own;
+
+	if (why)
+		say(check, WRONG, "on_lost: nobody could be stopped here: %s", why);
+	else if (on_lost != ON_LOST_NONE)
+		say(check, OK, "on_lost: a process could be found by its file, and stopped");
+	if (process_hold(getpid(), &own))
+		process_close(&own);
+	else
+		say(check, RISK,
+		    "pidfd_open: %s: nobody can join a holder (reentrant), and a signal costs its "
+		    "place in a queue",
+		    strerror(errno));
+}
+
+/* In a process of its own: a daemon that was stopped answers nothing. */
 static void check_mountpoint(struct check *check)
 {
-	pid_t pid = fork();
-	struct pollfd ended = {.fd = pid > 0 ? pidfd_open(pid, 0) : -1, .events = POLLIN};
-	int status;
+	struct pollfd ended = {.events = POLLIN}; /* a pipe that the process alone can write to */
+	int fds[2], status;
+	pid_t pid = pipe2(fds, O_CLOEXEC) == 0 ? fork() : -1;
 
 	if (pid == 0) {
 		check->wrong = false;
@@ -490,7 +510,9 @@ static void check_mountpoint(struct check *check)
 		say(check, WRONG, "mount point: cannot look at it: %s", strerror(errno));
 		return;
 	}
-	if (ended.fd >= 0 && poll(&ended, 1, MOUNT_ANSWER_MS) == 0) {
+	close(fds[1]);
+	ended.fd = fds[0];
+	if (poll(&ended, 1, MOUNT_ANSWER_MS) == 0) {
 		say(check, WRONG,
 		    "mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs");
 		kill(pid, SIGKILL);
@@ -510,6 +532,7 @@ int check_all(const struct options *options, check_port_fn *port, check_port_end
 		examine_ensemble(&check, port, port_end);
 	check_fuse(&check);
 	check_clocks(&check);
+	check_calls(&check);
 	if (options->mountpoint)
 		check_mountpoint(&check);
 	settings_finish(&check.settings);

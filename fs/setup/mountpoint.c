@@ -2,7 +2,9 @@
 #include "setup/mountpoint.h"
 
 #include "host/clock.h"
+#include "host/mounts.h"
 #include "host/signals.h"
+#include "host/who.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,9 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define MOUNTS "/proc/self/mountinfo"
+#define MOUNT_ID "\nmnt_id:" /* in fdinfo */
 
 /* mountinfo writes blanks and backslashes as \ooo. */
 static void unescape(char *text)
@@ -39,7 +44,7 @@ static void unescape(char *text)
 /* The topmost mount there, if it is a zklockfs. */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	FILE *file = fopen(MOUNTS, "re");
 	char *line = NULL;
 	size_t size = 0;
 	bool found = false;
@@ -90,7 +95,7 @@ bool mountpoint_is_gone(const char *device)
 
 bool mountpoint_lists(const char *device)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	FILE *file = fopen(MOUNTS, "re");
 	char *line = NULL, listed[32];
 	size_t size = 0;
 	bool found = false;
@@ -132,7 +137,7 @@ static bool is_dead_at(const char *path)
 bool mountpoint_stays_dead(const char *path, int limit_ms)
 {
 	int64_t until_us = clock_now_us() + (int64_t)limit_ms * 1000;
-	int tree = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC), changes = 1;
+	int tree = open(MOUNTS, O_RDONLY | O_CLOEXEC), changes = 1;
 	bool dead;
 
 	/* It looks once more when the time is over. */
@@ -145,16 +150,17 @@ bool mountpoint_stays_dead(const char *path, int limit_ms)
 
 /* ---- taking it off ---- */
 
-/* By statx(2), which does not ask the mount's daemon with these flags. */
+/* By /proc, which does not ask the mount's daemon. */
 static bool is_on(int root, const char *device)
 {
-	struct statx stx;
-	char there[32];
+	char path[40], text[512], there[MOUNTS_DEVICE_MAX];
+	const char *mount;
 
-	if (statx(root, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &stx) < 0)
-		return false;
-	snprintf(there, sizeof(there), "%u:%u", stx.stx_dev_major, stx.stx_dev_minor);
-	return strcmp(there, device) == 0;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", root);
+	mount = who_read(AT_FDCWD, path, text, sizeof(text)) ? strstr(text, MOUNT_ID) : NULL;
+	return mount &&
+	       mounts_device(MOUNTS, (int)strtol(mount + strlen(MOUNT_ID), NULL, 10), there) &&
+	       strcmp(there, device) == 0;
 }
 
 /* The descriptor names the very mount that was looked at, and not what is at its path now. */
@@ -180,7 +186,7 @@ pid_t mountpoint_detach(const char *path, const char *device)
 
 	if (child != 0)
 		return child < 0 ? -errno : child;
-	close_range(STDERR_FILENO + 1, ~0U, 0);
+	closefrom(STDERR_FILENO + 1);
 	signals_ignore_leaving();
 	signals_unblock_all();
 	detach(path, device);

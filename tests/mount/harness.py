@@ -23,6 +23,7 @@ import errno
 import fcntl
 import multiprocessing
 import os
+import platform
 import random
 import re
 import shutil
@@ -48,6 +49,8 @@ ZOOKEEPER_JVM = os.environ.get('ZOOKEEPER_JVM', '').split()     # more options f
 # Options of all mounts, except those of tests that start the program themselves.
 OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
 NO_KEEPER = 'nokeeper'
+# System calls that fail in all mounts, as by the filter of a container engine: EPERM:pidfd_open,statx
+REFUSED = os.environ.get('ZKLOCKFS_REFUSED')
 # In the place of each reload, the daemon is killed, and its keeper starts another one.
 CRASHES = 'ZKLOCKFS_CRASHES' in os.environ
 CRASHES_MAX = 2     # within a session timeout
@@ -294,19 +297,39 @@ def command(args, seconds=2 * WAIT_SECONDS, **options):
         return process.returncode, out, err
 
 
-_WITHOUT_PIDFD = """
-import ctypes, errno, os, struct, sys
-# Load the number of the call; is it 434, pidfd_open(2); then EPERM; else it is allowed.
-code = ((0x20, 0, 0, 0), (0x15, 0, 1, 434), (0x06, 0, 0, 0x50000 | errno.EPERM), (0x06, 0, 0, 0x7fff0000))
+_REFUSED = """
+import ctypes, os, struct, sys
+error, calls = int(sys.argv[1]), [int(call) for call in sys.argv[2].split(',')]
+code = [(0x20, 0, 0, 0)]                                    # load the number of the call
+for left, call in zip(range(len(calls), 0, -1), calls):
+    code.append((0x15, left, 0, call))                      # is it this one: to the last line
+code += [(0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, 0x50000 | error)]
 filter = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *line) for line in code))
 if ctypes.CDLL(None).prctl(22, 2, struct.pack('HP', len(code), ctypes.addressof(filter))) == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
+    os.execvp(sys.argv[3], sys.argv[3:])
 """
+
+# System calls that are newer than some filters and kernels, by their numbers.
+_X86 = platform.machine() == 'x86_64'
+CALLS = {
+    'close_range': 436, 'openat2': 437, 'pidfd_open': 434, 'pidfd_send_signal': 424,
+    'kill': 62 if _X86 else 129, 'memfd_create': 319 if _X86 else 279, 'statx': 332 if _X86 else 291,
+    'timerfd_create': 283 if _X86 else 85,
+}
+
+
+def refused(args, calls, error=errno.EPERM):
+    """The same command where these system calls fail with that errno, as by the filter of an old container engine."""
+    return [sys.executable, '-c', _REFUSED, str(error), ','.join(str(CALLS[call]) for call in calls), *args]
+
+
+def _refused(args):
+    error, _, calls = (REFUSED or '').partition(':')
+    return refused(args, calls.split(','), getattr(errno, error)) if REFUSED else args
 
 
 def without_pidfd(args):
-    """The same command where pidfd_open(2) is refused, as by the filter of an old container engine."""
-    return [sys.executable, '-c', _WITHOUT_PIDFD, *args]
+    return refused(args, ['pidfd_open'])
 
 
 def besides_usual(result):
@@ -726,8 +749,8 @@ class Mount:
         every = [f'session_timeout={session}', *ticks, f'retry={int(WAIT_SECONDS)}s', f'host={host}'] + OPTIONS
         self.kept = NO_KEEPER not in every + list(options)
         with open(self.log_path, 'w', encoding='utf-8') as log:
-            self.process = spawn([program, mode, '-o', ','.join(every + list(options)),
-                                  servers + root, self.directory],
+            self.process = spawn(_refused([program, mode, '-o', ','.join(every + list(options)),
+                                           servers + root, self.directory]),
                                  prompt=10, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  env={**os.environ, **env})
         until(lambda: mounted(self.directory) or self.process.poll() is not None, 'the mount appears')

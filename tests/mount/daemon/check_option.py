@@ -31,7 +31,7 @@ class Checks:
         got, out, err = command([program, '--check', *args], **options)
         what = f'zklockfs --check {" ".join(args)}: {out}{err}'
         check_equal((got, err), (status, ''), what)
-        found = [line for line in out.splitlines() if not line[7:].startswith(('/dev/fuse', 'clocks', 'mount point'))]
+        found = [line for line in out.splitlines() if not line[7:].startswith(('/dev/fuse', 'clocks', 'mount point', 'on_lost'))]
         check_equal(len(found), len(words), what)
         for line, start in zip(found, words):
             check(line.startswith(start), f'{line!r} and not {start!r} in {what}')
@@ -240,6 +240,8 @@ def mount_points(checks, source):
     for pid in daemons:
         os.kill(pid, signal.SIGSTOP)
     at(point, 32, 'wrong  mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs')
+    status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
+    check(status == 32 and 'its daemon does not answer' in out, f'without pidfd_open(2): {status}, {out}{err}')
     for pid in daemons:
         os.kill(pid, signal.SIGCONT)
     until(lambda: 'state: ready' in command([ZKLOCKFS, '--check', source, point])[1], 'it goes on')

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Where a filter of system calls lets on_lost stop nobody, a mount grants no lock, and its log, status,
+metrics and --check say so from the start. A filter that can be worked round costs what is said."""
+
+import errno
+import os
+import re
+import shlex
+
+from harness import Mount, Systemd, ZKLOCKFS, check, check_equal, check_errno, command, raw_open, refused, run, until, write_program
+
+SIGNALS = ['kill', 'pidfd_send_signal']
+
+
+class Unguarded(Mount):
+    def ready(self):
+        until(lambda: self.status().get('state') == 'unguarded', 'it says that it is unguarded')
+
+
+def behind(case, calls, error):
+    """A program that starts zklockfs behind such a filter."""
+    path = f'{case.directory}/behind-{error}'
+    write_program(path, f'exec {shlex.join(refused([ZKLOCKFS], calls, error))} "$@"')
+    return path
+
+
+def unguarded(case, server, systemd, error):
+    mount = Unguarded(case, server, 'a', '15s', f'127.0.0.1:{server.port}', '/locks', ['on_lost=kill'], '-f',
+                      behind(case, SIGNALS, error), {'NOTIFY_SOCKET': systemd.path}, '2000ms')
+    case.mounts.append(mount)
+    mount.allow('on_lost could stop nobody|guardian')
+    mount.said(f'on_lost could stop nobody here, so no locks are granted: a process cannot be signalled: '
+               f'{os.strerror(error)}', 1)
+    lock = errno.errorcode[error]
+    mount.mkdir(lock)
+    check_errno(errno.ESHUTDOWN, raw_open, mount.path(lock, 'lock'), os.O_RDWR)
+    check(re.search(r'^zklockfs_helper_up{.*helper="guardian"} 0$', mount.read('.zklockfs', 'metrics'), re.MULTILINE),
+          'the metric of the alert')
+    systemd.until_status('NO LOCK IS GRANTED: on_lost has no guardian.*')
+
+
+def checked(server, calls, error, status, line):
+    got, out, err = command(refused([ZKLOCKFS, '--check', '-o', 'on_lost=term', f'127.0.0.1:{server.port}'], calls, error))
+    check_equal((got, err), (status, ''), out)
+    check(line + os.strerror(error) in out, f'no {line!r} in {out}')
+
+
+def test(case):
+    server, systemd = case.server(), Systemd(case)
+    for error in (errno.EPERM, errno.ENOSYS):
+        unguarded(case, server, systemd, error)
+        checked(server, SIGNALS, error, 32, 'wrong  on_lost: nobody could be stopped here: a process cannot be signalled: ')
+        checked(server, ['pidfd_open'], error, 0, 'risk   pidfd_open: ')
+    status, out, err = command([ZKLOCKFS, '--check', '-o', 'on_lost=term', f'127.0.0.1:{server.port}'])
+    check('ok     on_lost: ' in out and 'pidfd_open' not in out, f'{status}: {out}{err}')
+    weak = case.mount(server, 'c', options=['on_lost=kill'], program=behind(case, ['pidfd_open'], errno.EPERM))
+    weak.allow('pidfd_open')
+    weak.said('pidfd_open: Operation not permitted: nobody can join a holder', 1)
+    weak.take('EPERM').held().release()
+
+
+run(test)

@@ -38,13 +38,13 @@
 #include <unistd.h>
 
 static const int passed_on[] = {SIGHUP, SIGINT, SIGTERM};
-static volatile int child = -1; /* the command's pidfd */
+static volatile pid_t child; /* the command; its number is its own until it is waited for */
 
 static volatile sig_atomic_t asked; /* to end */
 
 static void send_signal(int number)
 {
-	syscall(SYS_pidfd_send_signal, child, number, NULL, 0);
+	kill(child, number);
 }
 
 static void pass_on(int number)
@@ -103,8 +103,8 @@ static _Noreturn void run(char **command, pid_t parent)
 	err(127, "%s", command[0]);
 }
 
-/* Starts the command with the token in its environment; its pid, and a pidfd to poll. */
-static pid_t start(char **command, int door, const char *token)
+/* Starts the command with the token in its environment; a pidfd to poll. */
+static int start(char **command, int door, const char *token)
 {
 	setenv("TOKEN", token, 1);
 	dprintf(door, "leader: %s\n", command[0]);
@@ -115,11 +115,14 @@ static pid_t start(char **command, int door, const char *token)
 	pid_t pid = fork();
 	if (pid == 0)
 		run(command, parent);
-	child = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-	if (child < 0)
+	if (pid < 0)
 		err(EX_OSERR, "fork");
+	int end = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (end < 0)
+		err(EX_OSERR, "pidfd_open");
+	child = pid;
 	on_signals(pass_on);
-	return pid;
+	return end;
 }
 
 /* One term of office: the command's status, or -1 if it did not end by itself. */
@@ -129,11 +132,11 @@ static int lead(const char *path, char **command, int term_ms)
 	int door = take(path, token);
 	if (door < 0)
 		return -1;
-	pid_t pid = start(command, door, token);
+	int end = start(command, door, token);
 
 	/* POLLERR and POLLHUP are told without being asked for. */
 	struct pollfd fds[] = {
-		{.fd = child, .events = POLLIN},
+		{.fd = end, .events = POLLIN},
 		{.fd = door},
 	};
 	const char *why = NULL;
@@ -160,11 +163,10 @@ static int lead(const char *path, char **command, int term_ms)
 			fds[1].events = 0;
 		}
 	}
+	on_signals(SIG_DFL); /* it has ended: there is nobody to pass them on to */
 	int status;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	on_signals(SIG_DFL); /* while it waits again there is nobody to pass them on to */
-	close(child);
+	waitpid(child, &status, 0);
+	close(end);
 	close(door);
 	if (why && !asked) {
 		printf("stepped down: %s\n", why);

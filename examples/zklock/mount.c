@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "mount.h"
 
+#include "child.h"
 #include "clean.h"
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -212,7 +211,7 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 }
 
 /* In a process of its own: a daemon that was stopped answers nothing, and no signal that a process
- * can catch ends a call to it. Where it cannot be watched it is awaited without a limit. */
+ * can catch ends a call to it. */
 static _Noreturn void look_for_it(struct mount *mount, const char *given, const char *lock)
 {
 	struct statvfs statvfs;
@@ -224,22 +223,21 @@ static _Noreturn void look_for_it(struct mount *mount, const char *given, const 
 
 void mount_find_answering(struct mount *mount, const char *given, const char *lock)
 {
-	pid_t pid = fork();
-	struct pollfd ended = {.fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1,
-	                       .events = POLLIN};
+	struct child child;
 	int status = 0;
 
-	if (pid == 0)
+	if (child_fork(&child) == 0)
 		look_for_it(mount, given, lock);
-	if (ended.fd >= 0 && poll(&ended, 1, ANSWER_MS) == 0) {
-		kill(pid, SIGKILL);
+	if (child.pid < 0)
+		err(EX_OSERR, "fork");
+	if (!child_await(&child, ANSWER_MS)) {
+		kill(child.pid, SIGKILL);
 		errx(EX_UNAVAILABLE, "the daemon of the mount does not answer: it is stopped "
 		                     "(SIGCONT), or hangs");
 	}
-	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && status)
+	if (waitpid(child.pid, &status, 0) == child.pid && WIFEXITED(status) && status)
 		exit(WEXITSTATUS(status)); /* it has said why */
-	if (ended.fd >= 0)
-		close(ended.fd);
+	child_close(&child);
 	mount_find(mount, given, lock);
 }
 

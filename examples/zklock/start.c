@@ -247,16 +247,17 @@ static bool is_of_zklock_above(const struct lock *lock)
 }
 
 /* Nobody reads the mail of cron for that, but who waits for a lock of its own waits for ever. */
-static pid_t begin_telling(const struct wait *wait)
+static struct child begin_telling(const struct wait *wait)
 {
+	static const struct child nobody = {.pid = -1, .end = -1};
 	const struct take *take = wait->take;
 	bool told = isatty(STDERR_FILENO);
 
 	if (take->limit_ms == 0 || take->quiet)
-		return -1;
+		return nobody;
 	for (size_t i = 0; i < take->count && !told; i++)
 		told = is_of_zklock_above(&take->locks[i]);
-	return told ? tell_start(take, wait_tell, wait) : -1;
+	return told ? tell_start(take, wait_tell, wait) : nobody;
 }
 
 bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_signal)
@@ -266,7 +267,7 @@ bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_
 	int ends[2];
 
 	struct wait wait = {.take = take, .taker = parent};
-	pid_t teller = -1;
+	struct child teller;
 	bool taken;
 
 	*start = (struct start){.run = run, .fd = -1};
@@ -275,7 +276,7 @@ bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_
 	if (run->close) {
 		teller = begin_telling(&wait);
 		taken = take_all(take, ret_status);
-		tell_stop(teller);
+		tell_stop(&teller);
 		return taken;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -294,7 +295,7 @@ bool start_take(struct start *start, struct run *run, int *ret_status, int *ret_
 	wait.taker = start->pid;
 	teller = begin_telling(&wait);
 	taken = receive_all(start->fd, take);
-	tell_stop(teller);
+	tell_stop(&teller);
 	if (!taken) {
 		close(start->fd); /* its word will not come */
 		await_end(start->pid, ret_status, ret_signal);

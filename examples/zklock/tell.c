@@ -2,7 +2,6 @@
 #include "tell.h"
 
 #include "clean.h"
-#include "span.h"
 
 #include <err.h>
 #include <poll.h>
@@ -10,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,51 +27,39 @@ static void become_teller(const struct take *take, pid_t parent, void (*work)(co
 	_exit(0);
 }
 
-pid_t tell_start(const struct take *take, void (*work)(const void *), const void *context)
+struct child tell_start(const struct take *take, void (*work)(const void *), const void *context)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid();
+	struct child teller;
 
-	if (pid == 0)
+	if (child_fork(&teller) == 0)
 		become_teller(take, parent, work, context);
-	return pid;
+	return teller;
 }
 
-/* Whether it has ended within that time. */
-static bool await(pid_t pid, int wait_ms)
+void tell_stop(struct child *teller)
 {
-	int64_t until = span_now_ms() + wait_ms, left;
-	struct pollfd pollfd = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
-	bool ended = false;
-
-	while (!ended && (left = until - span_now_ms()) > 0)
-		ended = poll(&pollfd, 1, (int)left) == 1;
-	if (pollfd.fd >= 0)
-		close(pollfd.fd);
-	return ended;
-}
-
-void tell_stop(pid_t pid)
-{
-	if (pid <= 0)
+	if (teller->pid <= 0)
 		return;
-	kill(pid, SIGKILL);
-	await(pid, WAIT_MS); /* it may hang in the mount */
-	waitpid(pid, NULL, WNOHANG);
+	kill(teller->pid, SIGKILL);
+	if (child_await(teller, WAIT_MS)) /* it may hang in the mount */
+		waitpid(teller->pid, NULL, 0);
+	child_close(teller);
 }
 
 void tell_by(const struct take *take, void (*work)(const void *), const void *context)
 {
 	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
-	pid_t pid = tell_start(take, work, context);
+	struct child teller = tell_start(take, work, context);
 	static bool in_vain;
 
-	if (pid < 0) {
+	if (teller.pid < 0) {
 		if (poll(&pollfd, 1, 0) == 1)
 			work(context);
 		return;
 	}
-	in_vain |= !await(pid, in_vain ? IN_VAIN_MS : WAIT_MS);
-	tell_stop(pid);
+	in_vain |= !child_await(&teller, in_vain ? IN_VAIN_MS : WAIT_MS);
+	tell_stop(&teller);
 }
 
 static void write_line(const void *line)

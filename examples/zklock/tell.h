@@ -7,15 +7,14 @@
 #ifndef ZKLOCK_TELL_H
 #define ZKLOCK_TELL_H
 
+#include "child.h"
 #include "take.h"
 
-#include <sys/types.h>
-
 /* Starts a process that does that work and ends. It has no lock's descriptor, and dies with this
- * one. -1 and errno. */
-pid_t tell_start(const struct take *take, void (*work)(const void *), const void *context);
+ * one. Its pid is -1, and errno set, if it could not be started. */
+struct child tell_start(const struct take *take, void (*work)(const void *), const void *context);
 /* Kills it. */
-void tell_stop(pid_t pid);
+void tell_stop(struct child *teller);
 /* Lets one do that work. It is waited for a second at most, and less if that was in vain once. */
 void tell_by(const struct take *take, void (*work)(const void *), const void *context);
 /* As warnx(3), in the same way. */

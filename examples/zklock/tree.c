@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,13 +89,19 @@ static struct family read_family(void)
 	return family;
 }
 
-/* Whether it may be signalled. */
+static bool has_ended(const struct kin *kin)
+{
+	struct pollfd pollfd = {.fd = kin->fd, .events = POLLIN};
+
+	return kin->fd >= 0 && poll(&pollfd, 1, 0) == 1;
+}
+
+/* Whether it may be signalled. A filter may refuse pidfd_send_signal(2) alone. */
 static bool signal_one(const struct kin *kin, int number)
 {
-	long result = kin->fd < 0 ? kill(kin->pid, number)
-	                          : syscall(SYS_pidfd_send_signal, kin->fd, number, NULL, 0);
-
-	return result == 0 || errno != EPERM;
+	if (kin->fd >= 0 && syscall(SYS_pidfd_send_signal, kin->fd, number, NULL, 0) == 0)
+		return true;
+	return has_ended(kin) || kill(kin->pid, number) == 0 || errno != EPERM;
 }
 
 static void let_go(struct kin *kin)

@@ -3,13 +3,14 @@
 """zklock(1): a lock that is lost, by eviction and with the server; a command, and all that it
 has started, is stopped; limits for how long a lock is held at most and at least."""
 
+import errno
 import os
 import re
 import signal
 import time
 
 from gate import Gate, finished, queued
-from harness import Stopwatch, check, check_equal, command, run, until
+from harness import Stopwatch, check, check_equal, command, refused, run, until
 from locking import ZKLOCK, alive, check_run, entries, environment, evict, free, start, zklock
 
 STUBBORN = 'trap "" TERM; "$@" & while :; do wait; done'
@@ -45,6 +46,16 @@ def lost_by_eviction(gate, a, b):
         evict(b, 'svca', process)
         check_equal(finished(process, 74, 'a script')[0], '', f'a script, with {files} descriptors')
         visitor.gone()
+
+    # A filter of system calls refuses those by which one process is told from another.
+    for calls in ['pidfd_open', 'openat2', 'close_range'], ['pidfd_send_signal']:
+        for error in errno.EPERM, errno.ENOSYS:
+            process = start(a, '-k', '300ms', 'svca', '--', 'sh', '-c', STUBBORN, 'sh', 'setsid', *gate.visitor(),
+                            prefix=refused([], calls, error))
+            visitor = gate.arrived()
+            evict(b, 'svca', process)
+            check('cannot be stopped' not in finished(process, 74, f'without {calls}')[1], f'without {calls}')
+            check(not alive(visitor.pid), f'a child, without {calls}')
 
     # SIGTERM, and time for good order; none of it with -k 0.
     tidy = 'trap "echo tidied; exit 3" TERM; "$@" & wait; wait'

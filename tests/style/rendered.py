@@ -4,7 +4,7 @@
 
 Each page is shown by man(1), by groff with no settings but its own, and by mandoc. Each literal block must be there as
 it stands in the source, blank by blank, and each word of the text; and no character that nobody typed. man(1) itself
-has nothing to say."""
+has nothing to say. A line that is copied with root's prompt would do nothing, without a word."""
 
 import collections
 import glob
@@ -57,6 +57,10 @@ def wrong(root, page):
     for number, line in enumerate(source.split('\n'), 1):
         for lost in re.findall(r'\\([A-Za-z0-9])', line.replace('\\\\', '')):
             yield f'{page}:{number}: the backslash before {lost} is lost: {line}'
+    for first, block in literal_blocks(source):
+        for number, line in enumerate(block.splitlines(), first):
+            if line.startswith('# '):
+                yield f"{page}:{number}: a root's prompt makes it a comment: {line}"
     roff = made(root, page)
     for line in complaints(roff).splitlines():
         yield f'{page}: man(1) says: {line}'

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The commands of the manual pages that no other test runs, copied from what man(1) shows: those that mount, of
+zklockfs(8); those that run a command under locks; those that make certificates, of zklockfs-tls(7)."""
+
+import contextlib
+import os
+import re
+import shutil
+
+from gate import EXAMPLES, Gate, check, check_equal, command
+from harness import ZKLOCKFS, besides_usual, run
+from locking import environment
+from printed import indented, shown
+
+
+def block(page, start):
+    """The one that begins so."""
+    text, = [text for text in indented(shown(page)) if text.startswith(start)]
+    return text
+
+
+def line(page, start):
+    text, = re.findall(rf'^ +({re.escape(start)}.*)$', shown(page), re.MULTILINE)
+    return text
+
+
+def done(text, gate, mount=None, **options):
+    """A block, as it is typed; its output."""
+    path = f'{gate.tools}:{os.path.dirname(ZKLOCKFS)}:' + environment()['PATH']
+    status, out, err = besides_usual(command(['sh', '-e', '-c', text], env=environment(mount, PATH=path), **options))
+    check_equal((status, err), (0, ''), text)
+    return out
+
+
+def run_under_locks(gate, mount):
+    for lock in ('svca', 'svcb', 'svcc', 'db', 'build'):
+        mount.mkdir(lock)
+    out = done(line('examples/zklock/zklock.1.scd', "zklock -w 10m -r 'deploy v42'"), gate, mount)
+    check_equal(out, 'made deploy\n', 'three locks')
+    out = done(line('examples/zklock/zklock.1.scd', "zklock -r 'schema 17'"), gate, mount)
+    check(re.fullmatch(r'migrated --fence [0-9]+\n', out), f'the token is passed on: {out}')
+    words = line('fs/pages/zklockfs.5.scd', 'flock /mnt/locks')
+    check_equal(done(words.replace('/mnt/locks', mount.directory), gate), 'made deploy\n', words)
+    os.rmdir(mount.path('build'))
+
+
+def mounts(case, gate, server):
+    """Each in the background, at a place of its own, and given back as it was."""
+    server.zk.create('/team')
+    server.zk.create('/team/locks')
+    for start, servers, point, out in (
+            ('zklockfs zk1', 'zk1:2181,zk2:2181,zk3:2181', '/mnt/locks', 'made deploy\n'),
+            ('zklockfs -o tick_time', 'zk1,zk2,zk3', '/mnt/team', '')):
+        text, directory = block('fs/pages/zklockfs.8.scd', start), case.mount_point()
+        check(servers in text and point in text, text)
+        with contextlib.ExitStack() as after:
+            after.callback(os.chmod, directory, 0o755)
+            after.callback(command, ['chattr', '-i', directory])
+            after.callback(command, ['umount', directory])
+            text = text.replace(servers, f'127.0.0.1:{server.port}').replace(point, directory)
+            check_equal(done(text.replace('zklock build', f'zklock -m {directory} build'), gate), out, text)
+            check(os.path.ismount(directory), f'{text}: nothing is mounted')
+
+
+def certificates(case, gate):
+    directory = case.directory + '/certificates'
+    os.mkdir(directory)
+    text = block('fs/pages/zklockfs-tls.7.scd', 'PATH=').replace('/usr/share/doc/zklockfs/examples', EXAMPLES)
+    done(text, gate, cwd=directory)
+    words = line('fs/pages/zklockfs-tls.7.scd', 'openssl pkcs12')
+    done(words + ' -passout pass:secret', gate, cwd=directory)
+    check(os.path.getsize(directory + '/server.p12') > 0, words)
+
+
+def test(case):
+    server = case.server()
+    gate = Gate(case)
+    gate.tool('make', 'echo "made $*"')
+    gate.tool('migrate', 'echo "migrated $*"')
+    run_under_locks(gate, case.mount(server))
+    mounts(case, gate, server)
+    check(shutil.which('openssl'), 'openssl is installed')
+    certificates(case, gate)
+
+
+run(test)

@@ -55,6 +55,8 @@ static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
 	uid_t uid = hold->audit.uid ? hold->audit.uid : fuse_req_ctx(req)->uid;
 	int r = claim_join(&handle->claim, hold, &handle->door.base, caller, uid);
 
+	if (r == 0)
+		hold_keep(hold, &handle->door.base.node->door);
 	open_file_reply(&handle->door.base, req, r);
 }
 

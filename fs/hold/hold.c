@@ -186,6 +186,14 @@ static void admit_families(struct frontend *front)
 
 /* ---- the answer ---- */
 
+void hold_keep(struct hold *hold, const struct door *door)
+{
+	int64_t until = later(hold->front->clock_us(), door->least_us);
+
+	if (door->least_us > 0 && until > hold->least_until_us)
+		hold->least_until_us = until;
+}
+
 /* The door's most and least times begin with the grant. */
 static void begin_limits(struct hold *hold)
 {
@@ -198,8 +206,7 @@ static void begin_limits(struct hold *hold)
 	hold->most_until_us = later(now, door->most_us);
 	if (hold->most_until_us != LC_FOREVER)
 		lc_limit(hold->taker, hold->most_until_us);
-	if (door->least_us > 0)
-		hold->least_until_us = later(now, door->least_us);
+	hold_keep(hold, door);
 }
 
 static void answer_request(struct hold *hold, int err)

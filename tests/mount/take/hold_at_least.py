@@ -4,6 +4,7 @@
 or its process was killed. `holder` says why. An eviction or the end of the mount frees the lock."""
 
 import errno
+import fcntl
 import functools
 import os
 import re
@@ -82,6 +83,20 @@ def not_kept(a, b):
     until(lambda: a.status()['kept'] == '0', 'evicted')
 
 
+def joined(a, b):
+    """A request that joins by `reentrant` with a least time gives it to the hold, and does not shorten one."""
+    for first, then in (('lock', 'reentrant@least=1h'), ('lock@least=1h', 'reentrant@least=1ms'), ('flock', 'reentrant@least=1h')):
+        held = os.open(a.path('build', first), os.O_RDWR)
+        if first == 'flock':
+            fcntl.flock(held, fcntl.LOCK_EX)
+        os.close(os.open(a.path('build', then), os.O_RDWR | os.O_NONBLOCK))
+        check(not kept(b, 'build'), 'it is held')
+        os.close(held)
+        until(lambda: kept(b, 'build'), 'for an hour')
+        os.setxattr(b.path('build', 'queue', b.queue('build')[0]), 'user.evict', b'')
+        until(lambda: a.read('build', 'holder') == '', 'evicted')
+
+
 def by_flock(a, b):
     """One line in the crontab of each host."""
     for mount, status in ((a, 0), (b, 75), (a, 75)):
@@ -98,6 +113,7 @@ def files(case, server):
     a.mkdir('build')
     closed_or_killed(a, b)
     not_kept(a, b)
+    joined(a, b)
     by_flock(a, b)
     a.unmount()
     b.unmount()

@@ -10,7 +10,6 @@
 
 #include "clean.h"
 #include "health.h"
-#include "keep.h"
 #include "loss.h"
 #include "span.h"
 #include "start.h"
@@ -335,8 +334,6 @@ int run(struct run *run)
 	sigprocmask(SIG_BLOCK, &signals, &mask);
 
 	watch(&self, &signals);
-	if (run->at_least_ms > 0 && keep_start(run->take, span_now_ms() + run->at_least_ms) < 0)
-		err(EX_OSERR, "cannot start the keeper of the lock");
 	if (!tree_adopt())
 		err(EX_OSERR, "prctl");
 	start_command(&start, &mask);

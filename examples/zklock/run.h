@@ -16,10 +16,9 @@
 struct run {
 	struct take *take;
 	char **command;
-	int64_t grace_ms;    /* between SIGTERM and SIGKILL */
-	int64_t at_most_ms;  /* -1: for ever */
-	int64_t at_least_ms; /* 0: not longer than the command */
-	bool close;          /* the command does not have the descriptors */
+	int64_t grace_ms;   /* between SIGTERM and SIGKILL */
+	int64_t at_most_ms; /* -1: for ever */
+	bool close;         /* the command does not have the descriptors */
 };
 
 /* Takes the locks, and runs it. The status to end with. A signal that ended the command ends this

@@ -5,6 +5,10 @@
  * The door is `flock`: it takes a reason before it is locked, which others see while this
  * process waits, and flock(2) with LOCK_UN gives the lock back whoever has the descriptor.
  * Only `reentrant` is a door of its own. Both may say behind how many to wait.
+ *
+ * For --at-least the mount keeps the lock, as the door's name says. Of several locks it keeps none
+ * before all are held: a name with a least time would keep the first where the second is refused.
+ * So each is joined then once more, by a name with the time.
  */
 #include "take.h"
 
@@ -17,6 +21,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +33,7 @@
 #include <unistd.h>
 
 #define EARLY_REASON_MAX 255 /* of what is written before the lock is held */
-#define DOOR_MAX 32
+#define DOOR_MAX 64
 #define AGAIN_NS 100000000 /* a signal that comes just before the wait does not end it */
 
 static volatile sig_atomic_t time_is_over;
@@ -60,6 +65,8 @@ static const char *explain_errno(int error)
 		{EBUSY, "you send the mount too many requests at a time"},
 		{ENFILE, "too many files are open on the mount"},
 		{EIO, "lost before the command began"},
+		{ENOTSUP, "the mount does not know this process, and cannot keep several locks "
+	                  "for it (--at-least)"},
 		{ENOTCONN, "the daemon of the mount is dead"},
 		{ECONNABORTED, "the daemon of the mount is dead"},
 	};
@@ -232,10 +239,16 @@ static int open_named(const struct take *take, const struct lock *lock, const ch
 
 static int open_to_take(const struct take *take, struct lock *lock, int flags)
 {
-	char door[DOOR_MAX];
+	char door[DOOR_MAX], ahead[20] = "", least[40] = "";
+	bool keeps = take->least_ms && take->count == 1;
 
-	snprintf(door, sizeof(door), take->ahead ? "%s@ahead=%u" : "%s",
-	         take->reentrant ? "reentrant" : "flock", take->ahead);
+	if (take->ahead)
+		snprintf(ahead, sizeof(ahead), "@ahead=%u", take->ahead);
+	if (keeps)
+		snprintf(least, sizeof(least), "%sleast=%" PRId64 "ms", take->ahead ? "," : "@",
+		         take->least_ms);
+	snprintf(door, sizeof(door), "%s%s%s", take->reentrant ? "reentrant" : "flock", ahead,
+	         least);
 	lock->fd = open_named(take, lock, door, flags);
 	return lock->fd < 0 ? -errno : 0;
 }
@@ -380,6 +393,31 @@ void take_release(struct take *take)
 	}
 }
 
+/* This process has the lock already, so the open joins its own hold, and lengthens it. */
+static int keep_one(const struct take *take, struct lock *lock)
+{
+	char door[DOOR_MAX];
+	int fd;
+
+	snprintf(door, sizeof(door), "reentrant@least=%" PRId64 "ms", take->least_ms);
+	fd = open_named(take, lock, door, O_NONBLOCK);
+	if (fd < 0)
+		return errno == EAGAIN ? -ENOTSUP : -errno;
+	close(fd);
+	return 0;
+}
+
+static int keep_all(struct take *take, struct lock **ret_failed)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < take->count && !error; i++) {
+		*ret_failed = &take->locks[i];
+		error = ask_on(take, &take->locks[i], keep_one);
+	}
+	return error;
+}
+
 /* One round: all of them, each good still when the last has come. Locks taken first may have been
  * lost while this process waited for the others. */
 static int take_round(struct take *take, struct lock **ret_failed)
@@ -403,7 +441,7 @@ static int take_round(struct take *take, struct lock **ret_failed)
 		if (error)
 			return error;
 	}
-	return 0;
+	return take->least_ms && take->count > 1 ? keep_all(take, ret_failed) : 0;
 }
 
 static bool start_timer(const struct take *take, timer_t *ret_timer)

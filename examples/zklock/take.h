@@ -34,6 +34,7 @@ struct take {
 	const char *reason;  /* NULL: none is written */
 	const char *command; /* the name that others see */
 	int64_t limit_ms;    /* for all together; -1 none */
+	int64_t least_ms;    /* the mount keeps them for so long, even if nobody has them open; 0 */
 	unsigned ahead;      /* refused where so many wait; 0: not */
 	bool shared;
 	bool reentrant;

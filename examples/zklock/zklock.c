@@ -5,7 +5,7 @@
  *
  *   zklock.c  the command line      take.c  several locks, one time limit
  *   mount.c   where the mount is    start.c  the process that takes them and becomes the command
- *   run.c     what stops it         keep.c  the process that holds on for --at-least
+ *   run.c     what stops it         child.c  a child that may hang in the mount
  *   tell.c, wait.c, loss.c  what is said while locks are held or waited for
  *   look.c, why.c, status.c, chain.c  the commands that take nothing
  *   entry.c, table.c, health.c  what files say   tree.c, span.c, clean.c  processes, times, texts
@@ -201,7 +201,7 @@ static bool parse_value(struct options *options, int option)
 		options->run.at_most_ms = parse_time(optarg);
 		return true;
 	case OPTION_AT_LEAST:
-		options->run.at_least_ms = parse_time(optarg);
+		options->take.least_ms = parse_time(optarg);
 		return true;
 	case 'E':
 		options->take.failure = parse_status(optarg);
@@ -243,7 +243,7 @@ static void check_options(const struct options *options)
 		errx(EX_USAGE, "--ahead and -n exclude each other: -n waits behind nobody");
 	if (options->take.reason && strlen(options->take.reason) > REASON_MAX)
 		errx(EX_USAGE, "the reason is longer than %d bytes", REASON_MAX);
-	if (options->run.at_most_ms >= 0 && options->run.at_least_ms > options->run.at_most_ms)
+	if (options->run.at_most_ms >= 0 && options->take.least_ms > options->run.at_most_ms)
 		errx(EX_USAGE, "--at-least is longer than --at-most");
 }
 
@@ -275,6 +275,8 @@ static int run_command(struct options *options, char **words, size_t count, char
 		take->locks[i] = (struct lock){
 			.name = mount_lock_name(&mount, words[i]), .place = (int)i + 1, .fd = -1};
 	take->count = count;
+	if (count > 1 && take->shared && take->least_ms)
+		errx(EX_USAGE, "-s and --at-least take one lock");
 	base = strrchr(command[0], '/');
 	take->command = base ? base + 1 : command[0];
 	if (!take->reason && !take->reentrant) /* its arguments may be secret */

@@ -158,53 +158,44 @@ def at_most(a, b):
     os.kill(pid, signal.SIGKILL)
 
 
-def keepers(case):
-    return [int(pid) for pid in os.listdir('/proc') if pid.isdigit() and _comm(pid) == 'zklock-keeper'
-            and case.directory.encode() in _environ(pid)]
-
-
-def _comm(pid):
-    try:
-        with open(f'/proc/{pid}/comm', encoding='utf-8', errors='replace') as comm:
-            return comm.read().strip()
-    except OSError:
-        return ''
-
-
-def _environ(pid):
-    try:
-        with open(f'/proc/{pid}/environ', 'rb') as environ:
-            return environ.read()
-    except OSError:
-        return b''
-
-
-def at_least(case, gate, a, b):
-    """The lock stays when the command ends, and when zklock is killed with it."""
+def at_least(gate, a, b):
+    """The mount keeps the lock when the command ends, and when zklock is killed with it."""
     watch = Stopwatch()
     check_run(a, ['--at-least', '10s', '-r', 'nightly', 'svca', 'svcb', '--', 'sh', '-c', 'exit 3'], 3, 'quick')
-    watch.check(0, 9.9, 'it does not wait for its keeper')
+    watch.check(0, 9.9, 'it does not wait')
     check_run(b, ['-n', 'svca', '--', 'true'], 75, 'kept')
-    until(lambda: 'the command has ended: nightly' in b.read('svca', 'holder'), 'why it is kept')
-    until(lambda: 'kept until 20' in b.read('svcb', 'holder'), 'that the other one is kept')
+    for lock in 'svca', 'svcb':
+        until(lambda lock=lock: re.search('kept until 20.*, given back: nightly', b.read(lock, 'holder')), 'why it is kept')
     check_run(b, ['-w', '60s', 'svca', 'svcb', '--', 'true'], 0, 'free in the end')
     watch.check(10, 30, 'kept for 10 s')
-    until(lambda: not keepers(case), 'the keeper ends')
 
-    # Standard files: whoever reads the output is not held up, nor is a lock of the caller.
-    watch = Stopwatch()
-    own = case.directory + '/own-lock'
-    status, out, _ = command(['flock', '-F', own, ZKLOCK, '--at-least', '1m', 'svca', '--', 'echo', 'out'],
-                             env=environment(a))
-    check_equal((status, out), (0, 'out\n'), 'through a pipe')
-    watch.check(0, 20, 'a pipe')
-    check_equal(command(['flock', '-n', own, 'true'])[0], 0, "the caller's own lock")
+    # Of several locks none is kept when one cannot be had, nor when zklock is ended while it waits.
+    holder = b.take('svcb').held()
+    check_run(a, ['-n', '--at-least', '1h', 'svca', 'svcb', '--', 'true'], 75, 'the second is held')
+    free(b, 'svca')
+    process = start(a, '--at-least', '1h', 'svca', 'svcb', '--', 'true')
+    queued(b, 'svcb', 2)
+    process.terminate()
+    finished(process, -signal.SIGTERM, 'ended while it waits')
+    free(b, 'svca')
+    holder.release()
 
-    # The keeper lives in nobody's session and is no child of anybody; to end it frees the lock.
-    [keeper] = keepers(case)
-    check(os.getsid(keeper) != os.getsid(0), 'a session of its own')
-    check_equal(b.queue('svca') != [], True, 'it keeps the lock')
-    os.kill(keeper, signal.SIGTERM)
+    # A shared hold, and one that is joined.
+    check_run(a, ['-s', '--at-least', '1h', 'svca', '--', 'true'], 0, 'shared')
+    check_run(b, ['-n', '-s', 'svca', '--', 'true'], 0, 'beside a shared one')
+    check_run(b, ['-n', 'svca', '--', 'true'], 75, 'kept, shared')
+    evict(b, 'svca')
+    free(b, 'svca')
+    check_run(a, ['svca', '--', ZKLOCK, '-R', '--at-least', '1h', 'svca', '--', 'true'], 0, 'joined')
+    until(lambda: 'kept until' in b.read('svca', 'holder'), 'the joined hold is kept')
+    evict(b, 'svca')
+    free(b, 'svca')
+
+    # Where all processes end with zklock: process 1 of a container, a service of systemd.
+    check_equal(command(['unshare', '-pf', '--mount-proc', ZKLOCK, '--at-least', '1h', 'svca', '--', 'true'],
+                        env=environment(a))[0], 0, 'as process 1')
+    check_run(b, ['-n', 'svca', '--', 'true'], 75, 'kept after the container')
+    evict(b, 'svca')
     free(b, 'svca')
 
     # zklock and its command are killed.
@@ -219,14 +210,9 @@ def at_least(case, gate, a, b):
     check_run(b, ['-w', '60s', 'svca', '--', 'true'], 0, 'free in the end')
     watch.check(10, 30, 'kept for 10 s')
 
-    # It is lost: nothing to keep.
-    check_run(a, ['--at-least', '1h', 'svca', '--', 'true'], 0, 'kept for an hour')
-    evict(b, 'svca')
-    until(lambda: not keepers(case), 'the keeper ends')
     # A command that is longer than that has the lock to its end.
     process = start(a, '--at-least', '10ms', 'svca', '--', *gate.visitor())
     visitor = gate.arrived()
-    until(lambda: not keepers(case), 'the keeper ends')
     check_run(b, ['-n', 'svca', '--', 'true'], 75, 'held by the command')
     visitor.let()
     finished(process, 0, 'longer than that')
@@ -295,7 +281,7 @@ def test(case):
     killed(gate, a, b)
     lost_while_waiting(gate, a, b)
     at_most(a, b)
-    at_least(case, gate, a, b)
+    at_least(gate, a, b)
     lost_with_the_server(gate, server, a)
 
 

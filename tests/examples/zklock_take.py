@@ -258,6 +258,7 @@ def mistakes(case, a):
               for number in ('', '0', '-1', 'x', '1x', '1048576', '9' * 30)),
             (['--ahead', '1', 'why', 'svca'], 64, '--ahead means nothing to why'),
             (['--at-least', '2m', '--at-most', '1m', 'svca', '--', 'true'], 64, '--at-least is longer'),
+            (['-s', '--at-least', '2m', 'svca', 'svcb', '--', 'true'], 64, '-s and --at-least take one lock'),
             (['svca', '--', 'no-such-command'], 127, 'no-such-command: No such file'),
             (['svca', '--', 'no-such -a; true'], 127, 'No such file or directory; for a line of the shell: sh -c'),
             (['svca', 'echo', "it's", ''], 64, "zklock svca -- echo ... ''\n"),

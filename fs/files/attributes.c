@@ -9,6 +9,7 @@
  */
 #include "files/attributes.h"
 
+#include "files/lists.h"
 #include "files/text.h"
 #include "host/clock.h"
 #include "request/parked.h"
@@ -159,20 +160,23 @@ void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct frontend *front = frontend_of(req);
 	struct node *node = node_asked(req, ino);
+	uid_t uid = fuse_req_ctx(req)->uid;
 	struct parked *parked;
+	bool crowded;
 
 	(void)fi;
 	if (!node)
 		return;
+	crowded = absent_is_crowded(&front->lists->absents, ino, uid, front->clock_us());
 	if (!may_change(node) || !lc_ready(front->lc) ||
-	    (node->kind != NODE_LOCK && attributes_timeout(front, node) > 0)) {
+	    ((node->kind != NODE_LOCK || crowded) && attributes_timeout(front, node) > 0)) {
 		reply_attributes(front, req, node);
 		return;
 	}
 	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
-		park_call(parked, lc_stat(front->lc, node->lock, parked_uid(parked), lock_read,
-		                          parked, &parked->call));
+		park_call(parked, lc_stat(front->lc, node->lock, crowded ? ABSENT_UID : uid,
+		                          lock_read, parked, &parked->call));
 }
 
 /* ---- changing them ---- */

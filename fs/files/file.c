@@ -5,6 +5,7 @@
 #include "files/file.h"
 
 #include "files/dir.h"
+#include "files/lists.h"
 #include "files/locks.h"
 #include "files/text.h"
 #include "hold/advisory.h"
@@ -134,6 +135,7 @@ void files_end(struct frontend *front)
 	if (front->lc)
 		return;
 	dir_lists_finish(front->lists);
+	absents_finish(&front->lists->absents);
 	open_files_finish(&front->open_files);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * lists.h - what open directories and .zklockfs/locks share.
+ * lists.h - what open directories, look-ups and .zklockfs/locks share.
  */
 #ifndef FS_LISTS_H
 #define FS_LISTS_H
+
+#include "tree/absent.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +31,7 @@ struct viewer_rest {
 };
 
 struct lists {
+	struct absents absents;
 	struct dir_list directories[DIR_LISTS_MAX];
 	struct viewer_rest viewers_rest[VIEWERS_RESTING_MAX];
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ops.c - the operations' table, and those that are about names: lookup, mkdir,
- * rmdir. All else that would change names is EPERM: users cannot make or remove the files in a
- * lock.
+ * ops.c - the operations' table, and those that change names: mkdir, rmdir. All else
+ * that would change names is EPERM: users cannot make or remove the files in a lock.
  *
  * Deliberately absent: create (the kernel then sends MKNOD and OPEN, and a waiting
  * open does not hold the directory's lock), xattrs but for the one that evicts (ENOSYS spares the
@@ -13,14 +12,13 @@
 #include "files/attributes.h"
 #include "files/dir.h"
 #include "files/file.h"
+#include "files/lookup.h"
 #include "files/text.h"
 #include "hold/hold.h"
 #include "host/family.h"
 #include "host/log.h"
 #include "request/frontend.h"
 #include "request/parked.h"
-#include "tree/fixed.h"
-#include "tree/snapshot.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,310 +45,6 @@ static void begin_connection(void *userdata, struct fuse_conn_info *conn)
 }
 
 /* ---- lookup ---- */
-
-/* Answers with the node, and drops the caller's reference on it. */
-static void reply_entry(struct frontend *front, fuse_req_t req, struct node *node)
-{
-	struct fuse_entry_param entry = {.ino = node->ino};
-	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
-
-	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
-	attributes(front, node, &entry.attr);
-	entry.attr_timeout = attributes_timeout(front, node);
-	node_looked_up(front->nodes, node);
-	fuse_reply_entry(req, &entry);
-	node_unref(front->nodes, node);
-}
-
-static void reply_child(struct frontend *front, fuse_req_t req, struct node *parent,
-                        const char *name, enum node_kind kind)
-{
-	struct node *node = node_get(front->nodes, parent, name, kind);
-
-	if (node)
-		reply_entry(front, req, node);
-	else
-		fuse_reply_err(req, ENOMEM);
-}
-
-/* The lock as the mount remembers it, while the ensemble is away. */
-static struct node *find_remembered(struct frontend *front, const struct node *parent,
-                                    const char *name)
-{
-	struct node *node = node_child(front->nodes, parent, name);
-
-	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
-}
-
-/* With one reference. A lock that was made anew is another lock: files opened in the former one do
- * not belong to it. */
-static struct node *lock_node(struct frontend *front, struct node *parent, const char *name,
-                              int64_t czxid)
-{
-	struct node *node = node_child(front->nodes, parent, name);
-
-	if (node && node->kind == NODE_LOCK && node->czxid != czxid) {
-		node_ref(node);
-		attributes_unlearn(front, node);
-		node_unname(front->nodes, node);
-		node_unref(front->nodes, node);
-	}
-	node = node_get(front->nodes, parent, name, NODE_LOCK);
-	if (node && node->czxid != czxid) {
-		node->czxid = czxid;
-		stored_touch(&node->stored);
-	}
-	return node;
-}
-
-/* A request for a name in the node. */
-struct named {
-	struct parked parked;
-	char name[LC_NAME_MAX + 1];
-};
-
-static struct named *park_named(struct frontend *front, fuse_req_t req, struct node *parent,
-                                const char *name)
-{
-	struct named *named = park(front, req, parent, sizeof(*named));
-
-	if (named)
-		snprintf(named->name, sizeof(named->name), "%s", name);
-	return named;
-}
-
-/* Answers with the lock. */
-static void reply_lock(struct named *named, const struct lc_lock_info *info)
-{
-	struct parked *parked = &named->parked;
-	struct frontend *front = parked->front;
-	struct node *node = lock_node(front, parked->node, named->name, info->czxid);
-
-	if (!node) {
-		parked_error(parked, -ENOMEM);
-		return;
-	}
-	attributes_learn(front, node, info);
-	reply_entry(front, parked->req, node);
-	parked_free(parked);
-}
-
-static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
-{
-	struct named *named = ctx;
-	struct parked *parked = ctx;
-	struct frontend *front = parked->front;
-	struct node *node = find_remembered(front, parked->node, named->name);
-
-	unpark(parked);
-	if (err == 0) {
-		reply_lock(named, info);
-	} else if (err == -EHOSTUNREACH && node) {
-		node_ref(node);
-		reply_entry(front, parked->req, node);
-		parked_free(parked);
-	} else {
-		if (err == -ENOENT && node)
-			attributes_unlearn(front, node);
-		parked_error(parked, err);
-	}
-}
-
-/* The lock of that name. */
-static void ask_for_lock(struct named *named)
-{
-	struct parked *parked = &named->parked;
-	char *path = node_path_below(parked->node->lock, named->name);
-
-	park_call(parked, path ? lc_stat(parked->front->lc, path, parked_uid(parked), lock_found,
-	                                 named, &parked->call)
-	                       : -ENOMEM);
-	free(path);
-}
-
-static void lookup_lock(struct frontend *front, fuse_req_t req, struct node *parent,
-                        const char *name)
-{
-	struct node *node = find_remembered(front, parent, name);
-	struct named *named;
-	const char *why;
-
-	if (lc_check_name(front->lc, name, &why) < 0) {
-		fuse_reply_err(req, ENOENT);
-		return;
-	}
-	if (node && !lc_ready(front->lc)) {
-		node_ref(node);
-		reply_entry(front, req, node);
-		return;
-	}
-	named = park_named(front, req, parent, name);
-	if (named)
-		ask_for_lock(named);
-}
-
-static void reply_queued(struct frontend *front, fuse_req_t req, struct node *queue,
-                         const char *name, const char *znode, const struct entry_facts *facts)
-{
-	struct node *node = node_child(front->nodes, queue, name);
-
-	/* An open file stays one of the entry that it was opened for. */
-	if (node && (strcmp(node->znode, znode) != 0 || node->entry.token != facts->token))
-		node_unname(front->nodes, node);
-	node = node_get(front->nodes, queue, name, NODE_ENTRY);
-	if (node && !node->znode)
-		node->znode = strdup(znode);
-	if (!node || !node->znode) {
-		if (node) {
-			node_unname(front->nodes, node);
-			node_unref(front->nodes, node);
-		}
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	node->entry = *facts;
-	stored_touch(&node->stored);
-	reply_entry(front, req, node);
-}
-
-static void list_queue(struct named *named);
-
-/* The one that was asked for; and others, that will be. */
-static void entries_found(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
-{
-	struct named *named = ctx;
-	struct parked *parked = ctx;
-	struct snapshot *snapshot = parked->node->snapshot;
-	const struct lc_entry *entry = NULL;
-	const struct entry_facts *facts;
-
-	unpark(parked);
-	if (err == 0 && !snapshot) { /* others took its room */
-		list_queue(named);
-		return;
-	}
-	for (size_t i = 0; snapshot && i < count; i++)
-		snapshot_learn(snapshot, &infos[i]);
-	if (snapshot)
-		entry = snapshot_find(snapshot, named->name);
-	facts = entry ? snapshot_facts(snapshot, entry) : NULL;
-	if (err < 0 || !facts) {
-		parked_error(parked, err < 0 ? err : -ENOENT);
-		return;
-	}
-	reply_queued(parked->front, parked->req, parked->node, named->name, entry->znode, facts);
-	parked_free(parked);
-}
-
-/* The queue was listed: which entry has that name? */
-static void lookup_listed(struct named *named)
-{
-	struct parked *parked = &named->parked;
-	struct snapshot *snapshot = parked->node->snapshot;
-	const struct lc_entry *entry = snapshot ? snapshot_find(snapshot, named->name) : NULL;
-
-	if (!entry)
-		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
-	else
-		park_call(parked,
-		          lc_known(parked->front->lc, parked->node->lock, parked_uid(parked), entry,
-		                   snapshot_ahead(snapshot, entry), entries_found, named,
-		                   &parked->call));
-}
-
-static void queue_listed(void *ctx, int err, const struct lc_listing *listing)
-{
-	struct parked *parked = ctx;
-	struct node *queue = parked->node;
-
-	if (!unpark_succeeded(parked, err))
-		return;
-	if (!snapshot_is_of(queue->snapshot, listing))
-		node_snapshot(parked->front->nodes, queue,
-		              snapshot_take(listing, parked->front->clock_us()));
-	lookup_listed(ctx);
-}
-
-static void list_queue(struct named *named)
-{
-	struct parked *parked = &named->parked;
-
-	park_call(parked, lc_list(parked->front->lc, parked->node->lock, parked_uid(parked),
-	                          queue_listed, named, &parked->call));
-}
-
-static void lookup_entry(struct frontend *front, fuse_req_t req, struct node *queue,
-                         const char *name)
-{
-	bool fresh = snapshot_fresh(queue->snapshot, front->clock_us());
-	const struct lc_entry *entry = fresh ? snapshot_find(queue->snapshot, name) : NULL;
-	const struct entry_facts *facts = entry ? snapshot_facts(queue->snapshot, entry) : NULL;
-	struct named *named;
-
-	if (facts) {
-		reply_queued(front, req, queue, name, entry->znode, facts);
-		return;
-	}
-	if (!snapshot_is_name(name) || (fresh && snapshot_excludes(queue->snapshot, name))) {
-		fuse_reply_err(req, ENOENT);
-		return;
-	}
-	named = park_named(front, req, queue, name);
-	if (!named)
-		return;
-	if (entry)
-		lookup_listed(named);
-	else
-		list_queue(named);
-}
-
-static void lookup_in_lock(struct frontend *front, fuse_req_t req, struct node *parent,
-                           const char *name)
-{
-	struct door door;
-	int r = door_parse(name, &door);
-
-	if (r == -EINVAL) {
-		log_line(LC_NOTICE,
-		         "%s/%s: bad times after the @: use, for example, "
-		         "lock@30s,most=1h,least=5m",
-		         parent->lock, name);
-		fuse_reply_err(req, EINVAL);
-	} else if (r == 0) {
-		struct node *node = node_get(front->nodes, parent, name, NODE_DOOR);
-
-		if (!node) {
-			fuse_reply_err(req, ENOMEM);
-			return;
-		}
-		node->door = door;
-		reply_entry(front, req, node);
-	} else {
-		lookup_lock(front, req, parent, name);
-	}
-}
-
-static void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
-{
-	struct frontend *front = frontend_of(req);
-	struct node *parent = node_by_ino(front->nodes, parent_ino);
-	const struct fixed_file *file = fixed_find(parent->kind, name);
-
-	if (strlen(name) > LC_NAME_MAX) {
-		fuse_reply_err(req, ENAMETOOLONG);
-		return;
-	}
-	if (file)
-		reply_child(front, req, parent, name, file->kind);
-	else if (parent->kind == NODE_LOCK)
-		lookup_in_lock(front, req, parent, name);
-	else if (parent->kind == NODE_ROOT)
-		lookup_lock(front, req, parent, name);
-	else if (parent->kind == NODE_QUEUE)
-		lookup_entry(front, req, parent, name);
-	else
-		fuse_reply_err(req, parent->kind == NODE_ABOUT ? ENOENT : ENOTDIR);
-}
 
 static void forget_lookups(struct frontend *front, fuse_ino_t ino, uint64_t lookups)
 {
@@ -382,7 +76,7 @@ static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data 
 static void dir_made(void *ctx, int err, const struct lc_lock_info *info)
 {
 	if (unpark_succeeded(ctx, err))
-		reply_lock(ctx, info);
+		lookup_reply_lock(ctx, info);
 }
 
 /* As it is on other filesystems: below a directory with setgid everything is its group's. */
@@ -431,7 +125,7 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 		fuse_reply_err(req, -r);
 		return;
 	}
-	named = park_named(front, req, parent, name);
+	named = lookup_park(front, req, parent, name);
 	if (!named)
 		return;
 	path = node_path_below(parent->lock, name);

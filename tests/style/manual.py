@@ -15,10 +15,15 @@ import textwrap
 WIDTH = 300
 # These have a place in what groff and man(1) read from the environment.
 ENVIRONMENT = {'PATH': os.environ['PATH'], 'LC_ALL': 'C.UTF-8', 'MANWIDTH': str(WIDTH), 'SOURCE_DATE_EPOCH': '0'}
-# groff 1.23 by itself has none of these requests. Older ones, and Debian's man.local, keep the characters as typed.
-TYPOGRAPHIC = """.if '\\*[.T]'utf8' .rchar - ' `
-.char ^ \\[u02C6]
-.char ~ \\[u02DC]
+# What groff 1.23 does by itself. Older ones, and Debian's man.local, show these characters as they are typed.
+TYPOGRAPHIC = r"""
+.char - \[hy]
+.char ' \[cq]
+.char ` \[oq]
+.char ^ \[u02C6]
+.char ~ \[u02DC]
+.char \- \N'45'
+.nh
 """
 
 
@@ -45,10 +50,11 @@ def complaints(roff):
 
 def by_groff(roff):
     """As groff shows it where no distribution has changed its settings."""
+    head, body = roff.split('\n.nh\n', 1)    # behind .TH, which switches hyphenation on
     with tempfile.TemporaryDirectory() as macros:
-        with open(os.path.join(macros, 'man.local'), 'w', encoding='ascii') as local:
-            local.write(TYPOGRAPHIC)
-        return output(['groff', '-t', '-man', '-Tutf8', '-P-cbou', f'-M{macros}', f'-rLL={WIDTH}n'], roff)
+        with open(os.path.join(macros, 'man.local'), 'w', encoding='ascii'):
+            words = ['groff', '-t', '-man', '-Tutf8', '-P-cbou', f'-M{macros}', f'-rLL={WIDTH}n']
+            return output(words, head + TYPOGRAPHIC + body)
 
 
 def by_mandoc(roff):

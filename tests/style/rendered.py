@@ -73,8 +73,9 @@ def wrong(root, page):
         missing = words_of(source) - words(shown)
         if missing:
             yield f'{page}: these words are not so {where}: {" ".join(missing)}'
-        for sign in sorted(set(re.findall('[^\0-\x7f]', shown)) - set(source) - {BULLET}):
-            line = next(line for line in shown.split('\n') if sign in line)
+        lines = shown.strip().split('\n')[1:-1]    # the first and the last are the renderer's
+        for sign in sorted(set(re.findall('[^\0-\x7f]', '\n'.join(lines))) - set(source) - {BULLET}):
+            line = next(line for line in lines if sign in line)
             yield f'{page}: nobody typed the {sign} that is shown {where}: {line.strip()}'
 
 

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -243,6 +244,12 @@ static bool is_being_stopped(const struct mount *mount)
 	       strtol(left, NULL, 10) < LEASE_ENDS_MS;
 }
 
+/* fsync(2) by the system call: a library such as libeatmydata makes the function say yes. */
+static long ask_ensemble(int fd)
+{
+	return syscall(SYS_fsync, fd);
+}
+
 /* Asks the ensemble. Without contact it is known when the lease ends at the latest; and if this
  * user is not let ask for long, the lease itself has to do. Returns why it was lost, or NULL. */
 static const char *find_loss(const struct take *take, const struct lock *lock, bool killed)
@@ -252,7 +259,7 @@ static const char *find_loss(const struct take *take, const struct lock *lock, b
 
 	if (killed && is_being_stopped(take->mount)) /* then this process is the next one */
 		return "the mount stops those who hold locks";
-	while (fsync(lock->fd) < 0) {
+	while (ask_ensemble(lock->fd) < 0) {
 		if (errno == ENOTCONN || errno == ECONNABORTED)
 			return "the daemon of the mount is dead";
 		if (!take_is_no_answer(errno))

@@ -10,8 +10,8 @@ import signal
 import time
 
 from gate import Gate, finished, queued
-from harness import Stopwatch, check, check_equal, command, refused, run, until
-from locking import ZKLOCK, alive, check_run, entries, environment, evict, free, start, zklock
+from harness import Stopwatch, check, check_equal, command, refused, run, state_of, until
+from locking import ZKLOCK, alive, check_run, children, entries, environment, evict, free, start, zklock
 
 STUBBORN = 'trap "" TERM; "$@" & while :; do wait; done'
 
@@ -75,16 +75,16 @@ def lost_by_eviction(gate, a, b):
     finished(process, 74, 'a stopped command')
 
 
-def lost_at_the_end(gate, a, b):
-    """A command that ended well, but the lock had gone: no success is reported."""
-    process = start(a, '-k', '20s', 'svca', '--', 'sh', '-c', 'trap "" TERM; "$@"', 'sh', *gate.visitor())
-    visitor = gate.arrived()
-    os.kill(process.pid, signal.SIGSTOP)    # it cannot see the loss
-    evict(b, 'svca', process)
-    free(b, 'svca')
-    visitor.let(0)
-    os.kill(process.pid, signal.SIGCONT)
-    finished(process, 74, 'lost while zklock stood still')
+STUB = 'int fsync(int fd) { return 0; } int fdatasync(int fd) { return 0; }'
+
+
+def lost_at_the_end(case, gate, a, b):
+    """A command that ended well, but the lock had gone: no success is reported, also by a library that makes
+    fsync(2) a stub, as libeatmydata does."""
+    stub = case.directory + '/stub.so'
+    check_equal(command(['sh', '-c', 'echo "$0" | gcc -shared -fPIC -o "$1" -x c -', STUB, stub])[0], 0, 'gcc')
+    for preload in {}, {'LD_PRELOAD': stub}:
+        lost_while_stopped(gate, a, b, preload)
     # With a status of its own that is passed on.
     process = start(a, '-k', '20s', 'svca', '--', *gate.visitor())
     visitor = gate.arrived()
@@ -92,6 +92,20 @@ def lost_at_the_end(gate, a, b):
     visitor.let(7)
     os.kill(process.pid, signal.SIGCONT)
     finished(process, 7, 'a status')
+
+
+def lost_while_stopped(gate, a, b, preload):
+    process = start(a, '-k', '20s', 'svca', '--', 'sh', '-c', 'trap "" TERM; "$@"', 'sh', *gate.visitor(),
+                    env=environment(a, **preload, ASAN_OPTIONS='verify_asan_link_order=0'))
+    visitor = gate.arrived()
+    os.kill(process.pid, signal.SIGSTOP)    # it cannot see the loss
+    evict(b, 'svca', process)
+    free(b, 'svca')
+    [shell] = children(process.pid)
+    visitor.let(0)
+    until(lambda: state_of(shell) == 'Z', 'the command has ended')
+    os.kill(process.pid, signal.SIGCONT)
+    finished(process, 74, f'lost while zklock stood still, with {preload}')
 
 
 def killed(gate, a, b):
@@ -277,7 +291,7 @@ def test(case):
     gate = Gate(case)
     mount_ends(case, gate, server)
     lost_by_eviction(gate, a, b)
-    lost_at_the_end(gate, a, b)
+    lost_at_the_end(case, gate, a, b)
     killed(gate, a, b)
     lost_while_waiting(gate, a, b)
     at_most(a, b)

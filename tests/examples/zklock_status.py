@@ -76,7 +76,7 @@ def no_ensemble(job, server, a, b):
 def no_answer(case, a):
     """What keeps it from asking in the end whether the lock was held is no loss."""
     library = case.directory + '/no_answer.so'
-    check_equal(command(['gcc', '-shared', '-fPIC', '-o', library, HERE + '/no_answer.c'])[0], 0, 'gcc')
+    check_equal(command(['gcc', '-shared', '-fPIC', '-D_GNU_SOURCE', '-o', library, HERE + '/no_answer.c'])[0], 0, 'gcc')
     a.mkdir('svcc')
     for status in (0, 3):
         process = start(a, 'svca', 'svcc', '--', 'sh', '-c', f'exit {status}',

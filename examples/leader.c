@@ -57,6 +57,12 @@ static void pass_on(int number)
 	errno = before;
 }
 
+/* The first process of a container gets no signal without a handler. */
+static void end_at_once(int number)
+{
+	_exit(128 + number);
+}
+
 static void on_signals(void (*handler)(int))
 {
 	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
@@ -163,7 +169,7 @@ static int lead(const char *path, char **command, int term_ms)
 			fds[1].events = 0;
 		}
 	}
-	on_signals(SIG_DFL); /* it has ended: there is nobody to pass them on to */
+	on_signals(end_at_once); /* it has ended: there is nobody to pass them on to */
 	int status;
 	waitpid(child, &status, 0);
 	close(end);
@@ -190,6 +196,7 @@ int main(int argc, char **argv)
 	if (snprintf(path, sizeof(path), "%s/lock", argv[1]) >= (int)sizeof(path))
 		errx(EX_USAGE, "%s: too long", argv[1]);
 	int status;
+	on_signals(end_at_once);
 	do
 		status = lead(path, argv + 2, term_ms);
 	while (status < 0);

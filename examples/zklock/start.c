@@ -30,6 +30,25 @@ static const struct {
 } own[] = {{SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}, {SIGCHLD, SIG_DFL}};
 static struct sigaction before[sizeof(own) / sizeof(own[0])];
 
+/* In a process that is not the first the raised signal acts at once, by its default. */
+static void end_by(int number)
+{
+	raise(number);
+	_exit(128 + number);
+}
+
+void start_as_first(void)
+{
+	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+	struct sigaction action = {.sa_handler = end_by,
+	                           .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)},
+			 old;
+
+	for (size_t i = 0; getpid() == 1 && i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+			sigaction(ends[i], &action, NULL);
+}
+
 void start_prepare(void)
 {
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -66,12 +85,34 @@ static void set_numbered(const char *name, int number, const char *value)
 		err(EX_OSERR, NULL);
 }
 
+/* systemd names the process that is to use its sockets, or to tell that it lives: zklock, but meant
+ * is COMMAND, this process. What names it in yet another way is optional. */
+static void take_names_over(void)
+{
+	static const char *const names[] = {"LISTEN_PID", "WATCHDOG_PID"};
+	char zklock[16], command[16];
+
+	snprintf(zklock, sizeof(zklock), "%d", (int)getppid());
+	snprintf(command, sizeof(command), "%d", (int)getpid());
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *named = getenv(names[i]);
+
+		if (!named || strcmp(named, zklock) != 0)
+			continue;
+		if (setenv(names[i], command, 1) < 0)
+			err(EX_OSERR, NULL);
+		if (i == 0)
+			unsetenv("LISTEN_PIDFDID");
+	}
+}
+
 /* Numbers and not names: a name may hold whatever its maker liked. */
 static void set_environment(const struct run *run)
 {
 	char text[16];
 
 	forget_outer_locks();
+	take_names_over();
 	for (size_t i = 0; i < run->take->count; i++) {
 		const struct lock *lock = &run->take->locks[i];
 

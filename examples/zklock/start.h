@@ -20,6 +20,9 @@ struct start {
 	int fd; /* to it */
 };
 
+/* Process 1 of a container gets no signal that has its default action: from now on those that end
+ * any other process end it, too. */
+void start_as_first(void);
 /* Signals that zklock ignores, and what SIGCHLD does: from now on until COMMAND has them back. */
 void start_prepare(void);
 /* Takes the locks, in whichever process. False: none is held, stderr says why, and that is the

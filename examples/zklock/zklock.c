@@ -14,6 +14,7 @@
 #include "look.h"
 #include "run.h"
 #include "span.h"
+#include "start.h"
 
 #include <err.h>
 #include <fcntl.h>
@@ -398,6 +399,7 @@ int main(int argc, char **argv)
 	};
 	size_t count = 0;
 
+	start_as_first();
 	fill_standard_files();
 	setlocale(LC_CTYPE, "");
 	parse_options(&options, argc, argv);

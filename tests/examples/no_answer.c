@@ -55,7 +55,8 @@ ssize_t pread(int fd, void *data, size_t size, off_t at)
 {
 	static unsigned asked;
 
-	return fails(&asked) < 0 ? -1 : call(SYS_pread64, (long[6]){fd, (long)data, (long)size, at});
+	return fails(&asked) < 0 ? -1
+	                         : call(SYS_pread64, (long[6]){fd, (long)data, (long)size, at});
 }
 
 ssize_t pread64(int fd, void *data, size_t size, off_t at)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""zklock(1) in surroundings that nobody expects: an environment of odd strings, a standard error
+"""zklock(1) in surroundings that nobody expects: an environment of odd strings, or of systemd, a standard error
 that takes nothing, limits of file sizes, a /proc without lists of children."""
 
 import ctypes
@@ -37,6 +37,24 @@ def odd_environment(a):
     left = sorted(line.split('=')[0] for line in found if line.startswith('ZKLOCK_'))
     check_equal(left, ['ZKLOCK_FD_1', 'ZKLOCK_NAME_1', 'ZKLOCK_TOKEN', 'ZKLOCK_TOKEN_1'], 'its own variables')
     check('KEPT=2' in found, 'a variable of others')
+
+
+def activated(case, a):
+    """A service that systemd activates has its sockets and its watchdog also below zklock."""
+    given = case.directory + '/given'
+    with open(given, 'w', encoding='ascii') as file:
+        file.write('socket\n')
+    by_systemd = ['sh', '-c', 'export LISTEN_FDS=1 LISTEN_PIDFDID=7 "LISTEN_PID=$(($$ + $1))" "WATCHDOG_PID=$(($$ + $1))"; '
+                  'given=$2; shift 2; exec "$@" 3<"$given"', 'sh']
+    show = ['sh', '-c', 'echo "$(($LISTEN_PID - $$)) $(($WATCHDOG_PID - $$)) $LISTEN_FDS ${LISTEN_PIDFDID-none}"; cat <&3']
+    for close in [], ['-o']:
+        status, out, err = command([*by_systemd, '0', given, ZKLOCK, *close, 'svca', '--', *show], env=environment(a))
+        check_equal((status, out, err), (0, '0 0 1 none\nsocket\n', ''), f'activated {close}')
+    # What is meant for another process stays as it is.
+    others = ['sh', '-c', 'echo "$LISTEN_PID $WATCHDOG_PID $LISTEN_PIDFDID"']
+    status, out, _ = command([ZKLOCK, 'svca', '--', *others],
+                             env=environment(a, LISTEN_PID='1', WATCHDOG_PID='1', LISTEN_PIDFDID='7'))
+    check_equal((status, out), (0, '1 1 7\n'), "another's")
 
 
 def full_pipe():
@@ -131,6 +149,7 @@ def test(case):
         a.mkdir(name)
     gate = Gate(case)
     odd_environment(a)
+    activated(case, a)
     deaf(gate, a, b)
     small_files(gate, a, b)
     no_children(gate, a, b)

@@ -35,6 +35,26 @@ def waiting(a, b):
     finished(process, 6, 'nohup')
 
 
+def first(a, b):
+    """Process 1 of a container ends by a signal as every process, also while it waits."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        holder = b.take('svcb').held()
+        waits = start(a, 'svca', 'svcb', '--', 'echo', 'ran', prefix=['unshare', '-pf', '--mount-proc'])
+        closed = start(a, '-o', 'svcb', '--', 'echo', 'ran', prefix=['unshare', '-pf', '--mount-proc'])
+        queued(a, 'svcb', 3)
+        for process in waits, closed:
+            os.kill(int(children(process.pid)[0]), number)
+            check_equal(finished(process, 128 + number, f'{number} while process 1 waits'), ('', ''), 'not a word')
+        queued(b, 'svcb', 1)
+        free(b, 'svca')
+        holder.release()
+        process = start(a, 'svca', '--', 'sh', '-c', 'echo started; exec sleep 60', prefix=['unshare', '-pf', '--mount-proc'])
+        check_equal(process.stdout.readline(), 'started\n', f'{number}')
+        os.kill(int(children(process.pid)[0]), number)
+        finished(process, 128 + number, f'{number} while process 1 runs the command')
+        free(a, 'svca')
+
+
 def running(a):
     """What a process sends is passed on, what ends the command ends zklock the same way."""
     for name in ('HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2'):
@@ -191,6 +211,7 @@ def test(case):
         a.mkdir(name)
     gate = Gate(case)
     waiting(a, b)
+    first(a, b)
     running(a)
     terminals(a, b)
     told(a, b)

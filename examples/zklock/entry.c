@@ -60,13 +60,20 @@ static bool add(struct entry **entries, size_t *count, size_t *size, const char 
 }
 
 /* `x` marks those who hold. */
-static void look_who_holds(int directory, struct entry *entries, size_t count)
+static void look_who_holds(const struct mount *mount, const char *lock, struct entry *entries,
+                           size_t count)
 {
 	struct stat stat;
+	char file[320];
 
-	for (size_t i = 0; i < count; i++)
-		entries[i].held = fstatat(directory, entries[i].name, &stat, 0) == 0 &&
-		                  stat.st_mode & S_IXUSR;
+	for (size_t i = 0; i < count; i++) {
+		bool seen;
+
+		snprintf(file, sizeof(file), "queue/%s", entries[i].name);
+		seen = mount_stat(mount, lock, file, &stat) == 0;
+		entries[i].held = seen && stat.st_mode & S_IXUSR;
+		entries[i].covered = !seen && errno == EXDEV;
+	}
 }
 
 bool entries_list(const struct mount *mount, const char *lock, struct entry **ret_entries,
@@ -96,7 +103,7 @@ bool entries_list(const struct mount *mount, const char *lock, struct entry **re
 	}
 	if (count)
 		qsort(entries, count, sizeof(*entries), compare_entries);
-	look_who_holds(fd, entries, count);
+	look_who_holds(mount, lock, entries, count);
 	closedir(directory);
 	*ret_entries = entries;
 	*ret_count = count;

@@ -118,8 +118,13 @@ const char *health_explain(const struct mount *mount, int error, char why[HEALTH
 		{EBUSY, "you send the mount too many requests at a time"},
 		{ENFILE, "too many files are open on the mount"},
 	};
+	char cover[PLACE_COVER_MAX];
 	struct health health;
 
+	if (error == EXDEV) {
+		snprintf(why, HEALTH_MAX, "%s", mount_covered(mount, "", cover));
+		return why;
+	}
 	snprintf(why, HEALTH_MAX, "%s", strerror(error));
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i].error == error)

@@ -105,7 +105,9 @@ int look_queue(const struct mount *mount, const char *lock)
 		         entry->name);
 		const char *const words[] = {
 			number,
-			entry->held ? "held" : "waiting",
+			entry->covered ? "covered"
+			: entry->held  ? "held"
+				       : "waiting",
 			entry->shared ? "shared" : "exclusive",
 			span_format(age, entry_age(entry, &health)),
 			entry->host,

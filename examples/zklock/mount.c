@@ -7,6 +7,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,192 +23,77 @@
 #define FILE_MAX (16 << 20)
 #define ANSWER_MS 10000 /* until then a good daemon has answered that needs no ensemble for it */
 
-struct place {
-	char *path;
-	dev_t device;
-	bool whole;   /* not bound from a directory of the mount */
-	bool trusted; /* to be found without being named */
-};
+/* ---- where it is ---- */
 
-/* By root, or by the user himself. Anybody may mount another filesystem under this name, without
- * locks. The kernel shows the mounting user, behind the source, which is the mounter's text. */
-static bool is_trusted(const char *options)
+static _Noreturn void cannot_open(const char *path)
 {
-	const char *user = strstr(options, ",user_id=");
-	unsigned long uid = user ? strtoul(user + strlen(",user_id="), NULL, 10) : 0;
-
-	return user && (uid == 0 || uid == geteuid());
-}
-
-/* One line of mountinfo, if it is of a zklockfs. */
-static bool parse_line(const char *line, struct place *ret_place)
-{
-	const char *behind = strstr(line, " - ");
-	unsigned major, minor;
-	int options = 0;
-	char *root;
-
-	if (!behind || strncmp(behind, " - fuse.zklockfs ", 17) != 0)
-		return false;
-	sscanf(behind, " - %*s %*s %n", &options);
-	if (sscanf(line, "%*u %*u %u:%u %ms %ms", &major, &minor, &root, &ret_place->path) != 4)
-		return false;
-	ret_place->whole = strcmp(root, "/") == 0;
-	ret_place->trusted = is_trusted(behind + options);
-	free(root);
-	ret_place->device = makedev(major, minor);
-	clean_unescape(ret_place->path);
-	return true;
-}
-
-/* All mounts of zklockfs, in the order of mountinfo. */
-static size_t list_places(struct place **ret_places)
-{
-	FILE *file = fopen("/proc/self/mountinfo", "re");
-	struct place *places = NULL, place;
-	size_t count = 0, size = 0;
-	char *line = NULL;
-
-	if (!file)
-		err(EX_UNAVAILABLE, "/proc/self/mountinfo");
-	while (getline(&line, &size, file) >= 0) {
-		if (!parse_line(line, &place))
-			continue;
-		places = reallocarray(places, count + 1, sizeof(*places));
-		if (!places)
-			err(EX_OSERR, NULL);
-		places[count++] = place;
-	}
-	free(line);
-	fclose(file);
-	*ret_places = places;
-	return count;
-}
-
-/* Of several ways to one mount the first, a whole one rather than a part. */
-static const struct place *choose_only(const struct place *places, size_t count)
-{
-	const struct place *chosen = NULL;
-	char shown[CLEAN_MAX];
-
-	for (size_t i = 0; i < count; i++) {
-		if (!places[i].trusted)
-			continue;
-		if (chosen && chosen->device != places[i].device) {
-			warnx("several are mounted; choose one by -m or $ZKLOCKFS:");
-			for (i = 0; i < count; i++)
-				if (places[i].trusted)
-					warnx("  %s", clean(shown, sizeof(shown), places[i].path));
-			exit(EX_USAGE);
-		}
-		if (!chosen || (places[i].whole && !chosen->whole))
-			chosen = &places[i];
-	}
-	if (!chosen)
-		errx(EX_UNAVAILABLE, "no zklockfs is mounted here, see zklockfs(8)");
-	return chosen;
-}
-
-/* What of a path is behind that directory; NULL: it does not lie there. */
-static const char *skip_directory(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	while (n > 1 && directory[n - 1] == '/')
-		n--;
-	return strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n
-	                                                                               : NULL;
-}
-
-/* The innermost in which the path lies. */
-static const struct place *choose_by_path(const struct place *places, size_t count,
-                                          const char *path)
-{
-	const struct place *chosen = NULL;
-
-	for (size_t i = 0; i < count; i++)
-		if (skip_directory(path, places[i].path) &&
-		    (!chosen || strlen(places[i].path) >= strlen(chosen->path)))
-			chosen = &places[i];
-	return chosen;
-}
-
-/* Without symbolic links, as far as it exists. */
-static char *resolve(const char *path)
-{
-	char *copy = strdup(path), *real = NULL, *result;
-	size_t n = copy ? strlen(copy) : 0;
-
-	while (n > 0 && !(real = realpath(copy, NULL))) {
-		while (n > 0 && copy[--n] != '/')
-			;
-		copy[n] = '\0';
-	}
-	if (!copy || asprintf(&result, "%s%s", real ? real : "", path + n) < 0)
-		err(EX_OSERR, NULL);
-	free(real);
-	free(copy);
-	return result;
-}
-
-static const struct place *choose_by_real_path(const struct place *places, size_t count,
-                                               const char *path)
-{
-	char *real = resolve(path);
-	const struct place *chosen = choose_by_path(places, count, real);
-
-	free(real);
-	return chosen;
-}
-
-static void open_place(struct mount *mount, const char *path)
-{
-	mount->path = strdup(path);
-	mount->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (!mount->path)
-		err(EX_OSERR, NULL);
-	if (mount->dir < 0 && (errno == ENOTCONN || errno == ECONNABORTED))
+	if (errno == ENOTCONN || errno == ECONNABORTED)
 		errx(EX_UNAVAILABLE, "%s: the daemon of the mount is dead", path);
-	if (mount->dir < 0)
-		err(EX_UNAVAILABLE, "%s", path);
+	err(EX_UNAVAILABLE, "%s", path);
+}
+
+static _Noreturn void not_mounted(const char *path)
+{
+	if (open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) < 0)
+		cannot_open(path);
+	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there", path);
 }
 
 /* A file of the same name on another filesystem would look like a lock and be none. */
-static void check_place(struct mount *mount, const struct place *places, size_t count)
+static void open_place(struct mount *mount)
 {
 	struct stat stat;
 
-	if (fstat(mount->dir, &stat) < 0) {
-		if (errno == ENOTCONN || errno == ECONNABORTED)
-			errx(EX_UNAVAILABLE, "%s: the daemon of the mount is dead", mount->path);
-		err(EX_UNAVAILABLE, "%s", mount->path);
-	}
-	for (size_t i = 0; i < count; i++)
-		if (places[i].device == stat.st_dev)
-			return;
-	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there", mount->path);
+	mount->dir = open(mount->place->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mount->dir < 0 || fstat(mount->dir, &stat) < 0)
+		cannot_open(mount->path);
+	if (stat.st_dev != mount->place->device)
+		errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there", mount->path);
+}
+
+/* A directory in the mount stands for the whole. */
+static void open_part_of_place(struct mount *mount)
+{
+	const char *part = place_skip(mount->real, mount->place->path);
+	char text[PLACE_COVER_MAX];
+	int top = mount->dir;
+
+	part += strspn(part, "/");
+	if (!*part)
+		return;
+	mount->dir = mount_open(mount, ".", part, O_PATH | O_DIRECTORY);
+	if (mount->dir < 0 && errno == EXDEV)
+		errx(EX_UNAVAILABLE, "%s: %s", mount->path, mount_covered(mount, "", text));
+	if (mount->dir < 0)
+		cannot_open(mount->path);
+	close(top);
 }
 
 void mount_find(struct mount *mount, const char *given, const char *lock)
 {
 	const char *variable = getenv("ZKLOCKFS");
-	const struct place *chosen = NULL;
-	struct place *places;
-	size_t count = list_places(&places);
 
+	*mount = (struct mount){.dir = -1};
+	places_read(&mount->places);
 	if (!given && variable && *variable)
 		given = variable;
-	if (!given && lock && *lock == '/')
-		chosen = choose_by_path(places, count, lock);
-	if (!given && !chosen && lock && *lock == '/')
-		chosen = choose_by_real_path(places, count, lock);
-	if (!given && !chosen)
-		chosen = choose_only(places, count);
-	open_place(mount, given ? given : chosen->path);
-	check_place(mount, places, count);
-	for (size_t i = 0; i < count; i++)
-		free(places[i].path);
-	free(places);
+	if (given || (lock && *lock == '/')) {
+		mount->real = places_resolve(&mount->places, given ? given : lock);
+		mount->place = places_around(&mount->places, mount->real);
+	}
+	if (given && !mount->place)
+		not_mounted(given);
+	if (!mount->place)
+		mount->place = places_only(&mount->places);
+	if (!given) {
+		free(mount->real);
+		mount->real = strdup(mount->place->path);
+	}
+	mount->path = strdup(given ? given : mount->place->path);
+	if (!mount->real || !mount->path)
+		err(EX_OSERR, NULL);
+	open_place(mount);
+	open_part_of_place(mount);
 }
 
 /* In a process of its own: a daemon that was stopped answers nothing, and no signal that a process
@@ -254,18 +140,17 @@ static bool is_inside(const char *word)
 	return false;
 }
 
-/* Of a path that leads there by a symbolic link, too; `ret_real` is to be freed. */
+/* Also of a path that leads there by a symbolic link; `ret_real` is to be freed. */
 static const char *skip_mount(const struct mount *mount, const char *word, char **ret_real)
 {
-	const char *below = *word == '/' ? skip_directory(word, mount->path) : word;
-	char shown[CLEAN_MAX], *directory;
+	const char *below = word;
+	char shown[CLEAN_MAX];
 
-	*ret_real = below ? NULL : resolve(word);
-	if (below)
-		return below;
-	directory = resolve(mount->path);
-	below = skip_directory(*ret_real, directory);
-	free(directory);
+	*ret_real = NULL;
+	if (*word != '/')
+		return word;
+	*ret_real = places_resolve(&mount->places, word);
+	below = place_skip(*ret_real, mount->real);
 	if (!below)
 		errx(EX_USAGE, "%s is not below %s", clean(shown, sizeof(shown), word),
 		     mount->path);
@@ -306,58 +191,129 @@ char *mount_lock_name(const struct mount *mount, const char *word)
 	return name;
 }
 
-int mount_open(const struct mount *mount, const char *lock, const char *file, int flags)
+/* ---- the files in it ---- */
+
+static int close_with(int fd, int result)
 {
-	char path[LOCK_NAME_MAX + 300];
+	int error = errno;
 
-	if (snprintf(path, sizeof(path), "%s/%s", lock, file) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	return openat(mount->dir, path, flags | O_CLOEXEC | O_NOCTTY);
-}
-
-/* Daemons of former versions know no attribute, and the kernel remembers that for as long as they
- * are mounted. */
-static int evict_by_writing(int queue, const char *entry)
-{
-	int fd = openat(queue, entry, O_WRONLY | O_CLOEXEC | O_NOCTTY), result, error;
-
-	if (fd < 0)
-		return -1;
-	result = write(fd, "evict", 5) == 5 ? 0 : -1;
-	error = errno;
 	close(fd);
 	errno = error;
 	return result;
 }
 
-static int evict_in(int queue, const char *entry)
+/* Without a question to the filesystem, whose daemon may be anybody's and may not answer; but where
+ * that call is refused. */
+static bool is_of_mount(const struct mount *mount, int fd)
 {
-	char path[LOCK_NAME_MAX + 300];
-	int result;
+	struct statx statx_of;
+	struct stat stat_of;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", queue, entry);
-	result = setxattr(path, "user.evict", "", 0, 0);
-	return result < 0 && errno == EOPNOTSUPP ? evict_by_writing(queue, entry) : result;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &statx_of) == 0)
+		return makedev(statx_of.stx_dev_major, statx_of.stx_dev_minor) ==
+		       mount->place->device;
+	return fstat(fd, &stat_of) == 0 && stat_of.st_dev == mount->place->device;
+}
+
+/* One step of a path. Whoever may write to a directory or a file may mount a filesystem of their
+ * own over it (fusermount3): its files look like those of a lock, and are none. openat2(2) does the
+ * same by RESOLVE_NO_XDEV, but container engines refuse it. */
+static int open_part(const struct mount *mount, int dir, const char *name, int flags)
+{
+	int fd = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0 || is_of_mount(mount, fd))
+		return fd;
+	errno = EXDEV;
+	return close_with(fd, -1);
+}
+
+/* The open of a foreign file could wait for ever: it is looked at before. */
+static int open_last(const struct mount *mount, int dir, const char *name, int flags)
+{
+	int fd = open_part(mount, dir, name, O_PATH | (flags & O_DIRECTORY));
+
+	if (fd < 0 || flags & O_PATH)
+		return fd;
+	close(fd);
+	return open_part(mount, dir, name, flags);
+}
+
+int mount_open(const struct mount *mount, const char *lock, const char *file, int flags)
+{
+	char path[LOCK_NAME_MAX + 300], *part = path, *end;
+	int dir = mount->dir, fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", lock, file) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	for (; (end = strchr(part, '/')); part = end + 1) {
+		*end = '\0';
+		fd = open_part(mount, dir, part, O_PATH | O_DIRECTORY);
+		if (dir != mount->dir)
+			(void)close_with(dir, 0);
+		if (fd < 0)
+			return -1;
+		dir = fd;
+	}
+	fd = open_last(mount, dir, part, flags);
+	return dir == mount->dir ? fd : close_with(dir, fd);
+}
+
+const char *mount_covered(const struct mount *mount, const char *lock, char text[PLACE_COVER_MAX])
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s%s", mount->real, *lock ? "/" : "", lock);
+	return place_cover(mount->place->path, path, text);
+}
+
+/* ---- of one file ---- */
+
+/* The file that is open, and not what its name leads to by now. */
+static const char *name_open(int fd, char name[40])
+{
+	snprintf(name, 40, "/proc/self/fd/%d", fd);
+	return name;
+}
+
+int mount_stat(const struct mount *mount, const char *lock, const char *file, struct stat *ret_stat)
+{
+	int fd = mount_open(mount, lock, file, O_PATH);
+
+	return fd < 0 ? -1 : close_with(fd, fstat(fd, ret_stat));
+}
+
+int mount_may_write(const struct mount *mount, const char *lock, const char *file)
+{
+	int fd = mount_open(mount, lock, file, O_PATH);
+	char name[40];
+
+	return fd < 0 ? -1
+	              : close_with(fd, faccessat(AT_FDCWD, name_open(fd, name), W_OK, AT_EACCESS));
+}
+
+/* Daemons of former versions know no attribute, and the kernel remembers that for as long as they
+ * are mounted. */
+static int evict_by_writing(const struct mount *mount, const char *lock, const char *file)
+{
+	int fd = mount_open(mount, lock, file, O_WRONLY);
+
+	return fd < 0 ? -1 : close_with(fd, write(fd, "evict", 5) == 5 ? 0 : -1);
 }
 
 int mount_evict(const struct mount *mount, const char *lock, const char *entry)
 {
-	int queue = mount_open(mount, lock, "queue", O_PATH | O_DIRECTORY), result = -1, error;
-	struct stat top, there;
+	char file[300], name[40];
+	int fd, result;
 
-	if (queue < 0)
+	snprintf(file, sizeof(file), "queue/%s", entry);
+	fd = mount_open(mount, lock, file, O_PATH);
+	if (fd < 0)
 		return -1;
-	if (fstat(mount->dir, &top) == 0 && fstat(queue, &there) == 0) {
-		errno = EXDEV; /* another user's mount may lead anywhere */
-		if (there.st_dev == top.st_dev)
-			result = evict_in(queue, entry);
-	}
-	error = errno;
-	close(queue);
-	errno = error;
-	return result;
+	result = close_with(fd, setxattr(name_open(fd, name), "user.evict", "", 0, 0));
+	return result < 0 && errno == EOPNOTSUPP ? evict_by_writing(mount, lock, file) : result;
 }
 
 static char *read_all(int fd)

@@ -8,13 +8,17 @@
 #ifndef ZKLOCK_MOUNT_H
 #define ZKLOCK_MOUNT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "place.h"
+
+#include <sys/stat.h>
 
 #define LOCK_NAME_MAX 1023
 
 struct mount {
-	char *path;
+	char *path;                /* as it was named */
+	char *real;                /* as places_resolve() says it */
+	const struct place *place; /* in which that lies */
+	struct places places;
 	int dir; /* O_PATH */
 };
 
@@ -25,8 +29,16 @@ void mount_find(struct mount *mount, const char *given, const char *lock);
 void mount_find_answering(struct mount *mount, const char *given, const char *lock);
 /* A lock as the user names it, as a path below the mount; to be freed. */
 char *mount_lock_name(const struct mount *mount, const char *word);
-/* Opens a file of the mount as openat(2) does, close-on-exec. -1 and errno. */
+/* Opens a file of the mount as openat(2) does, close-on-exec. -1 and errno: EXDEV where another
+ * filesystem is mounted over the file, or over a directory on the way, see mount_covered(). */
 int mount_open(const struct mount *mount, const char *lock, const char *file, int flags);
+/* What of the lock, or, with "", of the mount, is hidden by which filesystem, and what to do: for
+ * people. Returns `text`. */
+const char *mount_covered(const struct mount *mount, const char *lock, char text[PLACE_COVER_MAX]);
+/* As stat(2), and as access(2) with W_OK for the effective user, of what mount_open() opens. */
+int mount_stat(const struct mount *mount, const char *lock, const char *file,
+               struct stat *ret_stat);
+int mount_may_write(const struct mount *mount, const char *lock, const char *file);
 /* Takes an entry of the queue away from its taker. By setxattr(2): an open would wait for a lease
  * that the taker may have on its file (F_SETLEASE). -1 and errno. */
 int mount_evict(const struct mount *mount, const char *lock, const char *entry);

@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* The name of the door that this path ends in, without a look at any filesystem; or NULL. */
@@ -28,20 +30,22 @@ static const char *door_of(const char *path)
 /* Whether a descriptor, a link of /proc/PID/fd, is of a door of the lock. */
 static bool is_door(const struct mount *mount, const char *lock, int fds, const char *fd)
 {
-	char target[4096], path[LOCK_NAME_MAX + 80];
+	char target[4096], file[64];
 	ssize_t n = readlinkat(fds, fd, target, sizeof(target) - 1);
-	struct stat top, theirs, ours;
+	struct statx theirs;
+	struct stat ours;
 	const char *door;
 
 	if (n <= 0)
 		return false;
 	target[n] = '\0';
 	door = door_of(target);
-	if (!door || snprintf(path, sizeof(path), "%s/%.63s", lock, door) >= (int)sizeof(path))
+	if (!door || snprintf(file, sizeof(file), "%s", door) >= (int)sizeof(file))
 		return false;
-	return fstat(mount->dir, &top) == 0 && fstatat(fds, fd, &theirs, 0) == 0 &&
-	       theirs.st_dev == top.st_dev && fstatat(mount->dir, path, &ours, 0) == 0 &&
-	       theirs.st_ino == ours.st_ino;
+	/* Of another filesystem, which may not answer, nothing is asked. */
+	return statx(fds, fd, AT_STATX_DONT_SYNC, STATX_INO, &theirs) == 0 &&
+	       makedev(theirs.stx_dev_major, theirs.stx_dev_minor) == mount->place->device &&
+	       mount_stat(mount, lock, file, &ours) == 0 && theirs.stx_ino == ours.st_ino;
 }
 
 /* 1: it has one open; -1: that cannot be seen. */

@@ -92,7 +92,6 @@ static int failure_status(const struct take *take, int error)
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
-	case ELOOP:
 		return EX_NOINPUT;
 	case EACCES:
 	case EPERM:
@@ -103,6 +102,7 @@ static int failure_status(const struct take *take, int error)
 	case EHOSTUNREACH:
 	case ESHUTDOWN:
 	case EPROTO:
+	case EXDEV:
 		return EX_UNAVAILABLE;
 	case EINVAL:
 	case ENAMETOOLONG:
@@ -177,7 +177,7 @@ static bool is_away(const struct take *take, char why[HEALTH_MAX])
 /* Gives back what is held. Returns the status to end with. */
 static int fail(struct take *take, const struct lock *lock, int error)
 {
-	char shown[CLEAN_MAX], why[HEALTH_MAX];
+	char shown[CLEAN_MAX], why[HEALTH_MAX], cover[PLACE_COVER_MAX];
 	const char *text = NULL;
 
 	take_release(take);
@@ -187,6 +187,8 @@ static int fail(struct take *take, const struct lock *lock, int error)
 		error = EHOSTUNREACH;
 		text = why;
 	}
+	if (error == EXDEV)
+		text = mount_covered(take->mount, lock->name, cover);
 	if (!take->quiet || !is_not_to_be_had(error))
 		warnx("%s: %s", clean(shown, sizeof(shown), lock->name),
 		      text                             ? text
@@ -230,7 +232,7 @@ static int open_named(const struct take *take, const struct lock *lock, const ch
 
 	prctl(PR_GET_NAME, own);
 	prctl(PR_SET_NAME, take->command);
-	fd = mount_open(take->mount, lock->name, door, O_RDWR | O_NOFOLLOW | flags);
+	fd = mount_open(take->mount, lock->name, door, O_RDWR | flags);
 	error = errno;
 	prctl(PR_SET_NAME, own);
 	errno = error;
@@ -256,13 +258,9 @@ static int open_to_take(const struct take *take, struct lock *lock, int flags)
 /* Opening `flock` takes nothing; `reentrant` is only looked at so far. */
 static int open_door(const struct take *take, struct lock *lock)
 {
-	char path[LOCK_NAME_MAX + 16];
-
 	if (!take->reentrant)
 		return open_to_take(take, lock, 0);
-	strcpy(path, lock->name);
-	strcat(path, "/reentrant");
-	return faccessat(take->mount->dir, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
+	return mount_may_write(take->mount, lock->name, "reentrant") < 0 ? -errno : 0;
 }
 
 /* ---- taking ---- */

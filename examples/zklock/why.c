@@ -56,26 +56,27 @@ static int check_mount(const struct mount *mount, const struct health *health)
 
 static int check_door(const struct mount *mount, const char *lock)
 {
-	char path[LOCK_NAME_MAX + 16], why[HEALTH_MAX];
+	char why[HEALTH_MAX], cover[PLACE_COVER_MAX];
 	struct stat stat = {0};
 	struct statvfs statvfs;
 
-	snprintf(path, sizeof(path), "%s/lock", lock);
-	if (fstatat(mount->dir, path, &stat, 0) < 0) {
+	if (mount_stat(mount, lock, "lock", &stat) < 0) {
 		int error = errno;
 
 		if (errno == ENOENT || errno == ENOTDIR) {
 			printf("there is no such lock; mkdir %s/NAME makes one\n", mount->path);
 			return EX_NOINPUT;
 		}
-		printf("cannot look at its doors: %s\n", health_explain(mount, error, why));
+		printf("cannot look at its doors: %s\n",
+		       error == EXDEV ? mount_covered(mount, lock, cover)
+		                      : health_explain(mount, error, why));
 		return health_exit_status(error);
 	}
 	if (fstatvfs(mount->dir, &statvfs) == 0 && statvfs.f_flag & ST_RDONLY) {
 		puts("the mount is read-only: no lock can be taken");
 		return EX_NOPERM;
 	}
-	if (faccessat(mount->dir, path, W_OK, AT_EACCESS) < 0) {
+	if (mount_may_write(mount, lock, "lock") < 0) {
 		printf("you (user %u) may not write to its doors: they have mode %04o, owner %u "
 		       "and group %u\n",
 		       (unsigned)geteuid(), (unsigned)stat.st_mode & 0777, (unsigned)stat.st_uid,
@@ -174,6 +175,14 @@ static bool is_free(const struct entry *entries, size_t count, size_t slots, boo
 	return shared || count < slots;
 }
 
+static void tell_covered(const struct queue *queue, const struct entry *entry)
+{
+	char file[LOCK_NAME_MAX + 320], cover[PLACE_COVER_MAX];
+
+	snprintf(file, sizeof(file), "%s/queue/%s", queue->lock, entry->name);
+	printf("an entry cannot be seen: %s\n", mount_covered(queue->mount, file, cover));
+}
+
 /* Holders, and how many wait. */
 static void tell_queue(struct queue *queue)
 {
@@ -181,7 +190,9 @@ static void tell_queue(struct queue *queue)
 
 	queue->chain = queue->count ? chain_begin(queue->mount, queue->health) : NULL;
 	for (size_t i = 0; i < queue->count; i++) {
-		waiting += !queue->entries[i].held;
+		waiting += !queue->entries[i].held && !queue->entries[i].covered;
+		if (queue->entries[i].covered)
+			tell_covered(queue, &queue->entries[i]);
 		if (queue->entries[i].held && told++ < TOLD_MAX)
 			tell_entry(queue, &queue->entries[i]);
 	}

@@ -29,6 +29,7 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -982,6 +983,15 @@ class Case:
     def users(self):
         """Give ALICE a name, which fusermount3 needs."""
         self.instead('/etc/passwd', f'root:x:0:0::/root:/bin/sh\nalice:x:{ALICE}:{ALICE}::/:/bin/sh\n')
+
+    def fuse_for_all(self):
+        """Users may mount by fusermount3: a /dev/fuse as udev makes it, in the test's own mount namespace."""
+        device = self.directory + '/fuse'
+        os.mknod(device, stat.S_IFCHR, os.stat('/dev/fuse').st_rdev)
+        os.chmod(device, 0o666)
+        os.chmod(self.directory, 0o711)
+        check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
+        self.users()
 
     def instead(self, path, text):
         mine = os.path.join(self.directory, os.path.basename(path))

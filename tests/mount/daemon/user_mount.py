@@ -8,22 +8,10 @@ import errno
 import os
 import re
 import signal
-import stat
 import subprocess
 
-from harness import (ALICE, BOB, NO_KEEPER, NOBODY, ZKLOCKFS, Taker, check, check_equal, check_user, command, is_ready, libc, mounted,
+from harness import (ALICE, BOB, NO_KEEPER, NOBODY, ZKLOCKFS, Taker, check, check_equal, check_user, command, is_ready, mounted,
                      raw_open, run, spawn, until)
-
-_MS_BIND = 0x1000
-
-
-def device_for_all(case):
-    """A /dev/fuse for all users, as udev makes it, in the test's own mount namespace."""
-    device = case.directory + '/fuse'
-    os.mknod(device, stat.S_IFCHR, os.stat('/dev/fuse').st_rdev)
-    os.chmod(device, 0o666)
-    check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
-
 
 class UserMount:
     def __init__(self, case, server, point, *options):
@@ -52,9 +40,7 @@ def check_says(line, source, point, uid):
 
 def test(case):
     server = case.server(tick_ms=500)
-    case.users()
-    device_for_all(case)
-    os.chmod(case.directory, 0o711)
+    case.fuse_for_all()
     point = case.mount_point()
     os.chown(point, ALICE, ALICE)
     door = point + '/build/lock'

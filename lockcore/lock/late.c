@@ -10,8 +10,9 @@
  * Who may be deleted: a node with this session's half in its name, and this session as its owner,
  * whose full name no taker has or can get. A taker whose create is not answered, or is to be sent,
  * may get any number: nodes with its UUID wait for a later listing. Any other taker has its name;
- * a later entry of it has a higher number, for a lock never gives a number twice. So a name that
- * nobody has stays nobody's. Other clients can make such names, but no nodes of this session.
+ * a later entry of it has a higher number, for a lock never gives a number twice, and where
+ * numbers repeat, no name is made while it stands. So a name that nobody has stays nobody's. Other
+ * clients can make such names, but no nodes of this session.
  */
 #include "lock/late.h"
 
@@ -19,6 +20,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Asked at a time, since all that is sent in a turn goes before the next heartbeat. Those that are
+ * left are shown by the listing that follows a deletion. */
+#define LATE_ASKED_MAX 64
 
 struct late_node {
 	struct lock *lock;
@@ -49,6 +54,10 @@ static void finish(struct late_node *node)
 	free(node->znode);
 	free(node);
 	lock->late.asked--;
+	if (lock->late.asked == 0 && lock->late.deleted) {
+		lock->late.deleted = false;
+		lock_want_list(lock);
+	}
 	lock_unuse(lock);
 }
 
@@ -56,12 +65,15 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 {
 	struct late_node *node = ctx;
 
-	if (answer->result == ENSEMBLE_OK)
+	if (answer->result == ENSEMBLE_OK) {
+		node->lock->late.deleted = true;
+		lock_expect_late(node->lock);
 		lc_report(node->lock->lc, LC_NOTICE,
 		          "%s/%s: its create was given up, and was done late: deleted",
 		          node->lock->path, node->znode);
-	else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_GONE)
+	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_GONE) {
 		lock_expect_late(node->lock);
+	}
 	finish(node);
 }
 
@@ -121,7 +133,7 @@ void late_found(struct lock *lock, const char *znode, const struct entry_name *n
 	struct late_node *node;
 	char *path;
 
-	if (!is_nobodys(lock, znode, name) ||
+	if (!is_nobodys(lock, znode, name) || lock->late.asked == LATE_ASKED_MAX ||
 	    (lock->late.asked > 0 && lock->late.listing != number))
 		return; /* those of an earlier listing are being asked */
 	node = make_node(lock, znode);

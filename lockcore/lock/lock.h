@@ -84,6 +84,7 @@ struct lock_late {
 	int64_t until_us; /* so long the lock is listed, with takers or without; 0: there is none */
 	unsigned asked;   /* nodes that are being asked whose they are, or deleted */
 	uint64_t listing; /*   the listing that showed them */
+	bool deleted;     /*   one of them was deleted: the lock is listed again */
 };
 
 /* listing.c: listings of the queue. */

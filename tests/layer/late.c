@@ -9,6 +9,7 @@
 
 #include "takers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A node of this session's half; "9" is nobody's UUID. */
@@ -187,6 +188,31 @@ static void one_listing_at_a_time(void **state)
 	takers_answer_error(rig, ENSEMBLE_NONODE);
 }
 
+/* Not so many are asked at a time that a heartbeat would wait for long: the rest after those. */
+static void many_come(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 5, "#2-5");
+	char names[8 * 70] = "#2-5";
+
+	for (int i = 6; i < 6 + 70; i++)
+		sprintf(names + strlen(names), " #9-%d", i);
+	list(rig, taker->entry.lock, names);
+	for (int i = 0; i < 64; i++)
+		answer_owner(rig, RIG_SESSION);
+	rig_forget(rig);
+	for (int i = 0; i < 63; i++)
+		takers_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_sent(rig, "");
+	takers_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_sent(rig, "children /locks/a");
+	takers_answer_list(rig, "#2-5 #9-70 #9-71 #9-72 #9-73 #9-74 #9-75");
+	for (int i = 0; i < 6; i++)
+		answer_owner(rig, RIG_SESSION + 1);
+	rig_forget(rig);
+	assert_string_equal(rig_unanswered(rig), "");
+}
+
 static void session_ends(void **state)
 {
 	struct rig *rig = *state;
@@ -226,6 +252,12 @@ static void without_takers(void **state)
 	rig_expect_sent(rig, "get /locks/a/#9-4");
 	answer_owner(rig, RIG_SESSION);
 	takers_answer_error(rig, ENSEMBLE_OK);
+	/* More may come of the same server. */
+	rig_expect_sent(rig, "delete /locks/a/#9-4 v2, children /locks/a");
+	takers_answer_list(rig, "");
+	rig->now_us += MINUTE;
+	recheck(rig, lock);
+	takers_answer_list(rig, "");
 	assert_null(lock_find(&rig->lc, "/locks/a", 8));
 }
 
@@ -282,6 +314,7 @@ int main(void)
 		TAKERS_TEST(awaits_a_name_since),
 		cmocka_unit_test(not_told),
 		TAKERS_TEST(one_listing_at_a_time),
+		TAKERS_TEST(many_come),
 		TAKERS_TEST(session_ends),
 		TAKERS_TEST(without_takers),
 		TAKERS_TEST(not_too_early),

@@ -187,7 +187,7 @@ enum lc_kind {
 	LC_KIND_COUNTERS,
 	LC_KIND_TAKER,
 	LC_KIND_EVICTION,
-	LC_KINDS_END, /* and so are these */
+	LC_KINDS_END, /* and so are these; the numbers stand in records, so they stay */
 };
 /* The session and the counters; their records belong to no objects. */
 void lc_record(struct lc *lc);

@@ -18,12 +18,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A new number says that a record has one more part at its end (carry_has()), which older versions
- * pass over. A new order or meaning also needs a new LEAST: then this version and versions older
- * than LEAST cannot take over from each other. Tests set other numbers. */
+/* The version of the records. A release whose records have more fields than those of the release
+ * before has the next number, which its new fields ask for: carry_has(). Tests set other numbers.
+ *
+ *   READS    the oldest version that this program reads
+ *   READERS  the oldest version that reads these records. It passes over fields at the end of a
+ *            record. Fields elsewhere, another meaning or a new kind of record need a new READERS.
+ */
 #ifndef LEDGER_VERSION
-#define LEDGER_VERSION 5
-#define LEDGER_LEAST 5
+#define LEDGER_VERSION 6
+#define LEDGER_READS 5
+#define LEDGER_READERS 6
 #endif
 
 /* Parts that change with time are written no more often. */
@@ -108,12 +113,15 @@ enum part { PART_HEAD = 1, PART_MOUNT, PART_NUMBERS, PART_TOTALS, PART_PAUSES, P
 
 static void head_carry(struct carry *carry, const char **mountpoint)
 {
-	unsigned version = LEDGER_VERSION, least = LEDGER_LEAST;
+	unsigned version = LEDGER_VERSION, readers = LEDGER_READERS;
+	static char why[96];
 
 	CARRY_U32(carry, version);
-	CARRY_U32(carry, least);
-	if (version < LEDGER_LEAST || least > LEDGER_VERSION)
-		carry->refuse("the state is of another version");
+	CARRY_U32(carry, readers);
+	snprintf(why, sizeof(why), "the state is of another version: %u, and not %d to %d", version,
+	         LEDGER_READS, LEDGER_VERSION);
+	if (version < LEDGER_READS || readers > LEDGER_VERSION)
+		carry->refuse(why);
 	carry->version = version;
 	carry->more = version > LEDGER_VERSION;
 	*mountpoint = carry_text(carry, *mountpoint);
@@ -305,6 +313,34 @@ static void read_part(struct carry *carry, const struct book *book, enum part pa
 {
 	if (!book_find(book, carry, STORED_MOUNT, part))
 		carry_refuse(carry, "the state lacks the mount");
+}
+
+const char *ledger_explain(const struct carry *carry, const char *why)
+{
+	static const char *const names[STORED_KINDS] = {
+		[STORED_MOUNT] = "the mount",
+		[LC_KIND_SESSION] = "the session",
+		[LC_KIND_COUNTERS] = "the counters",
+		[LC_KIND_TAKER] = "a taker",
+		[LC_KIND_EVICTION] = "an eviction",
+		[STORED_NODE] = "a name",
+		[STORED_CONTENT] = "the content of a file",
+		[STORED_REQUEST] = "a request",
+		[STORED_ADVISORY] = "an open file of flock/",
+		[STORED_TEXT] = "an open text",
+		[STORED_LOCKS] = "an open list of locks",
+		[STORED_DIR] = "an open directory",
+		[STORED_HOLD] = "a hold",
+		[STORED_HISTORY] = "the history",
+	};
+	static char text[256];
+	const char *name = carry->kind < STORED_KINDS ? names[carry->kind] : NULL;
+
+	if (!name || carry->version == 0)
+		return why;
+	snprintf(text, sizeof(text), "%s (the record of %s, of version %u; this program has %d)",
+	         why, name, carry->version, LEDGER_VERSION);
+	return text;
 }
 
 void ledger_read_mount(struct carry *carry, struct store *store, const char **ret_mountpoint)

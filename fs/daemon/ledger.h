@@ -49,6 +49,9 @@ static inline void ledger_check(struct ledger *ledger)
 /* Whether an exec passes on every descriptor that the records name. -errno. */
 int ledger_pass(struct ledger *ledger, bool pass);
 
+/* Why records are refused, with the record that was read, and its version. Good until the next
+ * call. */
+const char *ledger_explain(const struct carry *carry, const char *why);
 /* First the mount point, which is good as long as the store; then what else is of the mount as a
  * whole; and when the engine has read its records, all objects. `carry->loads` and its other fields
  * were set by the caller. */

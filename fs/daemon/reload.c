@@ -42,9 +42,17 @@ static size_t expected_bytes(const struct store *store)
 
 /* ---- the program that comes ---- */
 
+/* What is read; NULL: it was not opened yet. */
+static const struct carry *adopted;
+
+static const char *explain(const char *why)
+{
+	return adopted ? ledger_explain(adopted, why) : why;
+}
+
 static __attribute__((noreturn)) void refuse_to_check(const char *why)
 {
-	printf("%s\n", why);
+	printf("%s\n", explain(why));
 	(void)fflush(stdout);
 	_exit(1);
 }
@@ -53,6 +61,7 @@ static __attribute__((noreturn)) void refuse_to_check(const char *why)
  * the session, and on_lost acts. systemd starts another mount then, as it does not for 1. */
 static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 {
+	why = explain(why);
 	if (keeper_fd() >= 0)
 		log_line(LC_ERROR, "cannot take over: %s", why);
 	else
@@ -91,6 +100,7 @@ bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_sto
 		memory_end_first(); /* rather no reload than no daemon */
 	if (!crashed)
 		memory_expect(expected_bytes(*ret_store));
+	adopted = ret_carry;
 	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
 	return true;
 }

@@ -9,7 +9,7 @@
 #include "pure/book.h"
 
 /* In the order in which they are read: each needs only those before it. The engine's are read
- * behind the mount's. */
+ * behind the mount's. The numbers stand in records, so they stay. */
 enum stored_kind {
 	STORED_NOT, /* it has no record */
 	STORED_MOUNT = 1,

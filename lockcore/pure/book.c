@@ -122,6 +122,7 @@ bool book_find(const struct book *book, struct carry *carry, unsigned kind, uint
 
 	if (!book->memory->get(book->store, kind, key, &record))
 		return false;
+	carry->kind = kind;
 	carry_read(carry, record.bytes, record.len);
 	return true;
 }

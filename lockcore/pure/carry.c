@@ -87,7 +87,7 @@ void carry_read(struct carry *carry, const void *bytes, size_t len)
 
 bool carry_has(const struct carry *carry, unsigned version)
 {
-	return !carry->loads || carry->version >= version;
+	return !carry->loads || carry->version == 0 || carry->version >= version;
 }
 
 void carry_read_all(struct carry *carry)

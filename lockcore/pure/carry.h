@@ -21,8 +21,8 @@ struct carry {
 	bool checks;  /* it is only read to check it: there are no descriptors, no engine */
 	bool crashed; /* the process that has written it is dead, its descriptors are closed */
 	bool gathers; /* it is written only to gather its descriptors */
-	/* Reading: the version that has written the records. It may have written more at the end of
-	 * each record than this version knows. */
+	/* Reading: the version of the records (ledger.c), 0 for this program's own; and whether
+	 * there may be more at the end of each than this program knows. */
 	unsigned version;
 	bool more;
 	/* The record that is read is not good, and why. NULL: see carry_refuse(). */
@@ -41,8 +41,12 @@ struct carry {
 void carry_begin(struct carry *carry);
 /* Begins to read a record, which stays where it is. */
 void carry_read(struct carry *carry, const void *bytes, size_t len);
-/* Records have one more part at their end since that version. True: the part is written, or it is
- * there to be read. */
+/* Whether the fields that came with that version are written, or are there to be read:
+ *
+ *   if (carry_has(carry, 7))
+ *           CARRY_64(carry, thing->since_us);
+ *
+ * Otherwise they keep the values that the object has had before. */
 bool carry_has(const struct carry *carry, unsigned version);
 /* The whole record was read: refuses if something is left that this version should know. */
 void carry_read_all(struct carry *carry);

@@ -2,6 +2,7 @@
 #include "session/counters.h"
 
 #include <errno.h>
+#include <string.h>
 
 const int lc_failure_codes[LC_FAILURES] = {
 	EAGAIN,    ETIMEDOUT, ENOENT, ECANCELED, EACCES, EHOSTUNREACH,
@@ -36,13 +37,76 @@ void count_failure(struct lc *lc, int error)
 	lc->counters.failures[i]++;
 }
 
+/* ---- the record ---- */
+
+struct counter {
+	const char *name;
+	int64_t of; /* a failure's errno, the longest wait; 0 */
+	unsigned long *value;
+};
+
+#define ONE(field, help) +1
+#define COUNTERS_ALONE (0 LC_COUNTERS(ONE))
+#define COUNTERS_ALL (COUNTERS_ALONE + LC_FAILURES + LC_WAIT_BUCKETS + 1)
+
+static void list_counters(struct lc_counters *counters, struct counter ret[COUNTERS_ALL])
+{
+#define ALONE(field, help) *ret++ = (struct counter){#field, 0, &counters->field};
+	LC_COUNTERS(ALONE)
+	for (int i = 0; i < LC_FAILURES; i++)
+		*ret++ = (struct counter){"failures", lc_failure_codes[i], &counters->failures[i]};
+	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
+		*ret++ = (struct counter){"waits", i < LC_WAIT_BUCKETS ? lc_wait_bounds_us[i] : 0,
+		                          &counters->waits[i]};
+}
+
+/* Another version may count what this one does not. */
+static void set_counter(struct counter *all, const char *name, int64_t of, int64_t value)
+{
+	for (size_t i = 0; i < COUNTERS_ALL; i++)
+		if (name && strcmp(all[i].name, name) == 0 && all[i].of == of)
+			*all[i].value = (unsigned long)value;
+}
+
+/* Records of version 5 have no names: these counters come first, in this order. */
+static void read_unnamed(struct carry *carry, struct counter *all, struct lc_counters *counters)
+{
+	static const char *const names[] = {
+		"requests", "clock_doubts", "takes",   "grants",  "hand_offs", "reuses",
+		"losses",   "evictions",    "overdue", "crowded", "abandoned",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		set_counter(all, names[i], 0, carry_number(carry, 0, INT64_MIN, INT64_MAX));
+	CARRY_64(carry, counters->waited_us);
+	for (size_t i = COUNTERS_ALONE; i < COUNTERS_ALL; i++)
+		CARRY_64(carry, *all[i].value);
+}
+
+static void counter_carry(struct carry *carry, struct counter *all, size_t i)
+{
+	const struct counter *counter = carry->loads ? NULL : &all[i];
+	const char *name = carry_text(carry, counter ? counter->name : NULL);
+	int64_t of = counter ? counter->of : 0, value = counter ? (int64_t)*counter->value : 0;
+
+	CARRY_64(carry, of);
+	CARRY_64(carry, value);
+	if (carry->loads)
+		set_counter(all, name, of, value);
+}
+
 void counters_carry(struct carry *carry, struct lc_counters *counters)
 {
-#define CARRY_COUNTER(field, help) CARRY_64(carry, counters->field);
-	LC_COUNTERS(CARRY_COUNTER)
+	struct counter all[COUNTERS_ALL];
+	size_t count;
+
+	list_counters(counters, all);
+	if (!carry_has(carry, 6)) {
+		read_unnamed(carry, all, counters);
+		return;
+	}
 	CARRY_64(carry, counters->waited_us);
-	for (int i = 0; i < LC_FAILURES; i++)
-		CARRY_64(carry, counters->failures[i]);
-	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
-		CARRY_64(carry, counters->waits[i]);
+	count = carry_count(carry, COUNTERS_ALL);
+	for (size_t i = 0; i < count; i++)
+		counter_carry(carry, all, i);
 }

@@ -72,7 +72,10 @@ static void write_session(struct notes *notes)
 
 	forge_session(&carry, &session);
 	put_spoilt(notes, LC_KIND_SESSION, 1, &carry);
-	forge_counters(&carry);
+	forge_counters(&carry, 10, 3);
+	forge_counter(&carry, "takes", 0, 7);
+	forge_counter(&carry, "failures", EAGAIN, 5);
+	forge_counter(&carry, "waits", 1000, 2);
 	put_spoilt(notes, LC_KIND_COUNTERS, 1, &carry);
 }
 

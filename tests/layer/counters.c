@@ -4,6 +4,7 @@
  */
 #include "session/counters.h"
 
+#include "forged.h"
 #include "rig.h"
 
 #include <errno.h>
@@ -45,38 +46,99 @@ static void failures_by_their_errors(void **state)
 	rig_finish(rig);
 }
 
-/* The next process goes on with each of them. */
-static void saved(void **state)
-{
-	struct rig *rig = rig_begin();
-	struct lc_counters *counters = &rig->lc.counters;
-	struct lc_counters next = {0};
-	struct carry carry = {0}, reads = {.loads = true};
+/* ---- the next process goes on with each of them ---- */
 
-	(void)state;
+/* Each value is another one. */
+static struct lc_counters some_counters(void)
+{
+	struct lc_counters counters = {.waited_us = 10};
+	unsigned long next = 100;
+
+#define SOME(field, help) counters.field = next++;
+	LC_COUNTERS(SOME)
 	for (int i = 0; i < LC_FAILURES; i++)
-		counters->failures[i] = 100 + (unsigned)i;
+		counters.failures[i] = next++;
 	for (int i = 0; i <= LC_WAIT_BUCKETS; i++)
-		counters->waits[i] = 200 + (unsigned)i;
-	counters->takes = 1;
-	counters->grants = 2;
-	counters->hand_offs = 3;
-	counters->losses = 4;
-	counters->evictions = 5;
-	counters->overdue = 6;
-	counters->abandoned = 7;
-	counters->clock_doubts = 8;
-	counters->crowded = 11;
-	counters->requests = 9;
-	counters->waited_us = 10;
-	counters_carry(&carry, counters);
-	carry_read(&reads, carry.data, carry.len);
-	counters_carry(&reads, &next);
+		counters.waits[i] = next++;
+	return counters;
+}
+
+/* Reads what *carry has, which ends. */
+static struct lc_counters read_counters(struct carry *carry, unsigned version)
+{
+	struct carry reads = {.loads = true, .version = version};
+	struct lc_counters counters = {0};
+
+	carry_read(&reads, carry->data, carry->len);
+	counters_carry(&reads, &counters);
 	carry_read_all(&reads);
 	assert_null(reads.bad);
-	assert_memory_equal(&next, counters, sizeof(next));
-	carry_end(&carry);
-	rig_finish(rig);
+	carry_end(carry);
+	return counters;
+}
+
+static void saved(void **state)
+{
+	struct lc_counters counters = some_counters(), next;
+	struct carry carry = {0};
+
+	(void)state;
+	counters_carry(&carry, &counters);
+	next = read_counters(&carry, 0);
+	assert_memory_equal(&next, &counters, sizeof(next));
+}
+
+/* Another version has one counter more, lacks all others, and has two in another order. */
+static void of_another_version(void **state)
+{
+	struct carry carry = {0};
+	struct lc_counters next;
+
+	(void)state;
+	forge_counters(&carry, 77, 7);
+	forge_counter(&carry, "grants", 0, 2);
+	forge_counter(&carry, "unheard_of", 0, 3);
+	forge_counter(&carry, "takes", 0, 4);
+	forge_counter(&carry, "waits", 1000, 5);
+	forge_counter(&carry, "waits", 1001, 6);
+	forge_counter(&carry, "failures", EAGAIN, 7);
+	forge_counter(&carry, NULL, 0, 8);
+	next = read_counters(&carry, 7);
+	assert_memory_equal(
+		&next,
+		(&(struct lc_counters){
+			.grants = 2, .takes = 4, .waits = {5}, .failures = {7}, .waited_us = 77}),
+		sizeof(next));
+}
+
+/* Version 5 has numbers alone. */
+static void of_version_5(void **state)
+{
+	struct lc_counters next, wanted = {.requests = 1,
+	                                   .clock_doubts = 2,
+	                                   .takes = 3,
+	                                   .grants = 4,
+	                                   .hand_offs = 5,
+	                                   .reuses = 6,
+	                                   .losses = 7,
+	                                   .evictions = 8,
+	                                   .overdue = 9,
+	                                   .crowded = 10,
+	                                   .abandoned = 11,
+	                                   .waited_us = 12,
+	                                   .failures = {13, 14},
+	                                   .waits = {25, 26}};
+	struct carry carry = {0};
+
+	(void)state;
+	for (int64_t i = 1; i <= 12 + LC_FAILURES + LC_WAIT_BUCKETS + 1; i++)
+		(void)carry_number(&carry, i, 0, 100);
+	next = read_counters(&carry, 5);
+	for (int i = 2; i < LC_FAILURES; i++)
+		wanted.failures[i] = 13 + (unsigned long)i;
+	for (int i = 2; i <= LC_WAIT_BUCKETS; i++)
+		wanted.waits[i] = 25 + (unsigned long)i;
+	assert_memory_equal(&next, &wanted, sizeof(next));
 }
 
 int main(void)
@@ -85,6 +147,8 @@ int main(void)
 		cmocka_unit_test(grants_by_their_waits),
 		cmocka_unit_test(failures_by_their_errors),
 		cmocka_unit_test(saved),
+		cmocka_unit_test(of_another_version),
+		cmocka_unit_test(of_version_5),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

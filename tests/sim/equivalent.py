@@ -54,7 +54,7 @@ EXPLAINED = [
     ('fs/daemon/main.c', 'raise_limit', '> is >=', 'if (limit.rlim_max >= wanted || setrlimit(resource, &raised) < 0) {', SAME),
     ('fs/daemon/main.c', 'raise_limit', '< is <=', 'if (limit.rlim_max > wanted || setrlimit(resource, &raised) <= 0) {',
      'only where root may raise a limit that is too low'),
-    ('fs/daemon/ledger.c', 'head_carry', 'dropped call', 'CARRY_U32(carry, least);',
+    ('fs/daemon/ledger.c', 'head_carry', 'dropped call', 'CARRY_U32(carry, readers);',
      'here both processes are the mutant; reload_versions has programs of other versions'),
     ('fs/setup/bare.c', 'is_empty_directory', 'negated: if', 'else if (!(copy >= 0))', STARVED),
     ('fs/files/locks.c', 'answer_reader', '>= is >',

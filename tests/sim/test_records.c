@@ -121,7 +121,7 @@ static void begin_notes(struct notes *notes, struct forged_session session)
 	notes_begin(notes);
 	forge_session(&carry, &session);
 	notes_put(notes, LC_KIND_SESSION, 1, &carry);
-	forge_counters(&carry);
+	forge_counters(&carry, 0, 0);
 	notes_put(notes, LC_KIND_COUNTERS, 1, &carry);
 }
 

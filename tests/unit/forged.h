@@ -81,10 +81,18 @@ static inline void forge_session(struct carry *carry, struct forged_session *ses
 	forge_numbers(carry, (int64_t *[]){&s->pokes_seen, &s->pokes_lost, &s->pokes_made, NULL});
 }
 
-static inline void forge_counters(struct carry *carry)
+static inline void forge_counter(struct carry *carry, const char *name, int64_t of, int64_t value)
 {
-	for (size_t i = 0; i < sizeof(struct lc_counters) / sizeof(int64_t); i++)
-		(void)carry_number(carry, (int64_t)i, 0, INT64_MAX);
+	(void)carry_text(carry, name);
+	forge_number(carry, &of);
+	forge_number(carry, &value);
+}
+
+/* `count` of them follow. */
+static inline void forge_counters(struct carry *carry, int64_t waited_us, size_t count)
+{
+	forge_number(carry, &waited_us);
+	(void)carry_count(carry, count);
 }
 
 static inline void forge_taker(struct carry *carry, struct forged_taker *taker)

@@ -67,7 +67,7 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 	struct flock_claim *claim, *next;
 
 	DL_FOREACH_SAFE(file->door.base.node->claims, claim, next)
-		if (owner ? claim->id.kind == CLAIM_FCNTL && claim->id.owner == *owner
+		if (owner ? claim->id.kind != CLAIM_FLOCK && claim->id.owner == *owner
 		          : is_by(claim, file))
 			flock_claim_drop(claim);
 	holds_drop_where(file->door.base.front, file, owner);
@@ -165,26 +165,42 @@ static void advisory_flock(struct open_file *base, fuse_req_t req, uint64_t owne
 		           !(op & LOCK_NB));
 }
 
-static bool is_whole(const struct flock *lock)
+/* False: the range stands for no lock. Programs that use a file for nothing else lock its first
+ * byte. */
+static bool kind_of_range(const struct flock *lock, enum claim_kind *ret_kind)
 {
-	return lock->l_start == 0 && lock->l_len == 0;
+	*ret_kind = lock->l_len == 0 ? CLAIM_FCNTL : CLAIM_BYTE;
+	return lock->l_start == 0 && (lock->l_len == 0 || lock->l_len == 1);
 }
+
+#define OTHER_RANGE(kind) ((kind) == CLAIM_BYTE ? CLAIM_FCNTL : CLAIM_BYTE)
 
 static void advisory_setlk(struct open_file *base, fuse_req_t req, uint64_t owner,
                            const struct flock *lock, bool wait)
 {
 	struct advisory *file = advisory_of(base);
+	enum claim_kind kind;
+	bool unlocks = lock->l_type == F_UNLCK, is = kind_of_range(lock, &kind);
+	/* No part of a lock is unlocked, or changed. */
+	bool other = is && flock_claim_find(base->node, OTHER_RANGE(kind), owner);
 
-	if (!is_whole(lock))
+	if (!is || (other && !(unlocks && kind == CLAIM_FCNTL)))
 		fuse_reply_err(req, EINVAL);
-	else if (lock->l_type == F_UNLCK)
-		drop_own_claim(file, req, CLAIM_FCNTL, owner);
+	else if (unlocks)
+		drop_own_claim(file, req, other ? CLAIM_BYTE : kind, owner);
 	else
-		take_claim(file, req, CLAIM_FCNTL, owner,
+		take_claim(file, req, kind, owner,
 		           lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE, wait);
 }
 
 /* ---- asking who is in the way ---- */
+
+static const struct flock_claim *find_by_fcntl(const struct node *node, uint64_t owner)
+{
+	const struct flock_claim *whole = flock_claim_find(node, CLAIM_FCNTL, owner);
+
+	return whole ? whole : flock_claim_find(node, CLAIM_BYTE, owner);
+}
 
 static bool is_entry_of(const char *znode, const struct lc_entry *entry)
 {
@@ -243,7 +259,7 @@ static void describe_lock(const struct frontend *front, const struct node *node,
 	                      strcmp(entry->host, lc_host(front->lc)) == 0);
 
 	/* After exclusive fcntl locks are made shared, the entry still says exclusive. */
-	if (claim && claim->id.kind == CLAIM_FCNTL && wanted == LC_EXCLUSIVE)
+	if (claim && claim->id.kind != CLAIM_FLOCK && wanted == LC_EXCLUSIVE)
 		shared = claim->mode == LC_SHARED;
 	ret_lock->l_type = shared ? F_RDLCK : F_WRLCK;
 	/* The kernel knows no process of that number, and says 0. */
@@ -272,7 +288,7 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	own = flock_claim_find(node, CLAIM_FCNTL, getlk->owner);
+	own = find_by_fcntl(node, getlk->owner);
 	companion = flock_claim_companion(node, CLAIM_FCNTL, &getlk->process);
 	first = in_the_way(listing, mode, getlk->slots, znode_of(own ? own->base.hold : NULL),
 	                   znode_of(companion));
@@ -299,7 +315,7 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
                         const struct process_id *asker)
 {
-	const struct flock_claim *own = flock_claim_find(file->door.base.node, CLAIM_FCNTL, owner);
+	const struct flock_claim *own = find_by_fcntl(file->door.base.node, owner);
 	const struct hold *hold =
 		own ? own->base.hold
 		    : flock_claim_companion(file->door.base.node, CLAIM_FCNTL, asker);
@@ -315,10 +331,11 @@ static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owne
 	enum lc_mode mode = lock->l_type == F_RDLCK ? LC_SHARED : LC_EXCLUSIVE;
 	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	struct parked *parked;
+	enum claim_kind kind;
 	struct caller asker;
 	struct getlk *getlk;
 
-	if (!is_whole(lock)) {
+	if (!kind_of_range(lock, &kind)) {
 		fuse_reply_err(req, EINVAL);
 		return;
 	}
@@ -354,7 +371,7 @@ static struct flock_claim *find_claim(const struct advisory *file, pid_t thread)
 	DL_FOREACH(file->door.base.node->claims, claim) {
 		if (is_by(claim, file) && claim->id.kind == CLAIM_FLOCK)
 			return claim;
-		if (claim->id.kind != CLAIM_FCNTL)
+		if (claim->id.kind == CLAIM_FLOCK)
 			continue;
 		if (!process)
 			process = family_process(thread);

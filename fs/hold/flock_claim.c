@@ -72,7 +72,7 @@ static bool is_companion(const struct hold *hold, enum claim_kind kind,
 		if (!base->file->ops->flock) /* a door that has joined it */
 			continue;
 		claim = flock_claim_of(base);
-		if (claim->id.kind == kind)
+		if (claim_kinds_alike(claim->id.kind, kind))
 			return false;
 		others |= process_id_is(&claim->process, process);
 	}
@@ -85,7 +85,8 @@ struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind
 	const struct flock_claim *claim;
 
 	DL_FOREACH(node->claims, claim)
-		if (claim->id.kind != kind && process_id_is(&claim->process, process) &&
+		if (!claim_kinds_alike(claim->id.kind, kind) &&
+		    process_id_is(&claim->process, process) &&
 		    is_companion(claim->base.hold, kind, process))
 			return claim->base.hold;
 	return NULL;
@@ -216,7 +217,7 @@ static bool has_claim_on(const struct ask *ask, const struct hold *hold)
 		if (!base->file->ops->flock) /* a door that has joined it */
 			continue;
 		claim = flock_claim_of(base);
-		if (claim->id.kind == request->kind
+		if (claim_kinds_alike(claim->id.kind, request->kind)
 		            ? claim->id.owner == request->owner
 		            : process_id_is(&claim->process, &request->asker.process))
 			return true;
@@ -237,7 +238,7 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	own = flock_claim_find(request->node, request->kind, request->owner);
 	if (own)
 		return own->base.hold == hold &&
-		       (request->kind == CLAIM_FCNTL || own->mode == request->mode);
+		       (request->kind != CLAIM_FLOCK || own->mode == request->mode);
 	return is_companion(hold, request->kind, &request->asker.process);
 }
 
@@ -312,7 +313,7 @@ void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t
 	struct ask *ask, *next;
 
 	DL_FOREACH_SAFE(node->asks, ask, next)
-		if (ask->request.file == file && ask->request.kind == CLAIM_FCNTL &&
+		if (ask->request.file == file && ask->request.kind != CLAIM_FLOCK &&
 		    ask->request.owner == owner)
 			end_ask(ask, error);
 }
@@ -355,7 +356,7 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 		ask->serial = ask->replaces ? ask->replaces->serial : 0;
 	request->file = (struct advisory *)file_carry(carry, hold->front,
 	                                              (struct open_file *)request->file);
-	CARRY_ENUM(carry, request->kind, CLAIM_FCNTL);
+	CARRY_ENUM(carry, request->kind, CLAIM_BYTE);
 	CARRY_64(carry, request->owner);
 	CARRY_ENUM(carry, request->mode, LC_SHARED);
 	CARRY_64(carry, request->wait_us);
@@ -386,7 +387,7 @@ static struct claim *own_carry(struct carry *carry, struct hold *hold, struct cl
 	if (!claim)
 		carry->refuse(strerror(ENOMEM));
 	claim->base.file = file_carry(carry, hold->front, claim->base.file);
-	CARRY_ENUM(carry, claim->id.kind, CLAIM_FCNTL);
+	CARRY_ENUM(carry, claim->id.kind, CLAIM_BYTE);
 	CARRY_64(carry, claim->id.owner);
 	CARRY_ENUM(carry, claim->mode, LC_SHARED);
 	CARRY_PID(carry, claim->process.pid);
@@ -490,7 +491,7 @@ static void wait_for_lock(struct frontend *front, fuse_req_t req,
 /* The claim is changed without waiting, if that can be. False: it cannot. */
 static bool change_mode_in_place(struct flock_claim *claim, enum lc_mode mode)
 {
-	if (claim->id.kind == CLAIM_FCNTL && claim->base.hold->audit.mode == LC_EXCLUSIVE)
+	if (claim->id.kind != CLAIM_FLOCK && claim->base.hold->audit.mode == LC_EXCLUSIVE)
 		set_claim_mode(claim, mode);
 	return claim->mode == mode;
 }

@@ -32,7 +32,15 @@
 #include "hold/advisory.h"
 #include "hold/claim.h"
 
-enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL };
+/* CLAIM_BYTE: by fcntl(2), of the first byte alone, which stands for the whole file. One owner has
+ * no claim of the whole beside it. */
+enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL, CLAIM_BYTE };
+
+/* By the same call: two such claims conflict. */
+static inline bool claim_kinds_alike(enum claim_kind a, enum claim_kind b)
+{
+	return (a == CLAIM_FLOCK) == (b == CLAIM_FLOCK);
+}
 
 /* One claim of a door has it. */
 struct claim_id {

@@ -24,7 +24,8 @@ public class FlockJava {
                         case "lock": lock = channel.lock(); break;
                         case "shared": lock = channel.lock(0, Long.MAX_VALUE, true); break;
                         case "try": lock = channel.tryLock(); break;
-                        case "part": lock = channel.tryLock(0, 1, false); break;
+                        case "byte": lock = channel.tryLock(0, 1, false); break;
+                        case "part": lock = channel.tryLock(0, 2, false); break;
                         case "release": lock.release(); break;
                         case "write": channel.write(ByteBuffer.wrap("from java\n".getBytes())); break;
                         case "read":

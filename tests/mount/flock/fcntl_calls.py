@@ -6,7 +6,7 @@ ranges, F_GETLK, the effect of a close, and one process that locks by both calls
 import errno
 import os
 import signal
-from fcntl import (F_RDLCK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH,
+from fcntl import (F_RDLCK, F_SETLK, F_SETLKW, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_SH,
                    LOCK_UN, flock)
 
 from harness import check, check_equal, check_errno, run, until
@@ -55,7 +55,7 @@ def test(case):
     free(q, r)
 
     # The whole file, or nothing.
-    for place in ((0, 1), (1, 0), (0, 0, os.SEEK_CUR), (5, 10)):
+    for place in ((0, 2), (1, 1), (1, 0), (0, 0, os.SEEK_CUR), (5, 10)):
         p.do('lseek', fd, 3, os.SEEK_SET)
         for kind in (F_RDLCK, F_WRLCK, F_UNLCK):
             p.fails(errno.EINVAL, 'setlk', fd, kind, F_SETLKW, *place)
@@ -63,6 +63,51 @@ def test(case):
     p.do('setlk', fd, F_WRLCK, F_SETLKW, 0, 0, os.SEEK_CUR)
     p.fails(errno.EINVAL, 'setlk', fd, F_UNLCK, F_SETLKW, 0, 1)
     q.fails(errno.EAGAIN, 'setlk', qfd, F_RDLCK)
+
+    free(p)
+
+    # The first byte stands for the whole file; but a part of a lock is not locked or unlocked.
+    for locked, asked in ((0, 1), (0, 0)), ((0, 0), (0, 1)), ((0, 1), (0, 1)):
+        p.do('setlk', fd, F_WRLCK, F_SETLKW, *locked)
+        check_equal(modes(), ['exclusive'], f'the queue, {locked}')
+        for other in (q, r):
+            other.fails(errno.EAGAIN, 'setlk', fds[other], F_RDLCK, F_SETLK, *asked)
+        check_equal(q.do('getlk', qfd, F_WRLCK), (F_WRLCK, p.pid), 'F_GETLK')
+        check_equal(p.do('getlk', fd, F_WRLCK), None, 'the own lock')
+        p.fails(errno.EINVAL, 'setlk', fd, F_WRLCK, F_SETLKW, 1, 1)
+        if locked != asked:
+            for kind in (F_RDLCK, F_WRLCK):
+                p.fails(errno.EINVAL, 'setlk', fd, kind, F_SETLKW, *asked)
+        q.ask('setlk', qfd, F_WRLCK, F_SETLKW, *asked)
+        queued(2)
+        if locked == (0, 0) and asked == (0, 1):
+            p.fails(errno.EINVAL, 'setlk', fd, F_UNLCK, F_SETLKW, *asked)
+            asked = locked
+        check(not q.answered(), 'the other waits')
+        p.do('setlk', fd, F_UNLCK, F_SETLKW, *asked)
+        q.got()
+        check(int(q.do('pread', qfd, 64, 0)) > 0, 'the token')
+        p.ask('setlk', fd, F_WRLCK, F_SETLKW, 0, 1)
+        queued(2)
+        q.do('close', qfd)
+        p.got()
+        p.do('setlk', fd, F_RDLCK, F_SETLKW, 0, 1)
+        p.do('setlk', fd, F_WRLCK, F_SETLKW, 0, 1)
+        p.do('setlk', fd, F_UNLCK, F_SETLKW, 0, 1)
+        queued(0)
+        qfd = fds[q] = q.do('open')
+    p.do('setlk', fd, F_WRLCK, F_SETLKW, 0, 1)
+    a.reload()
+    q.fails(errno.EAGAIN, 'setlk', qfd, F_RDLCK, F_SETLK, 0, 1)
+    p.fails(errno.EINVAL, 'setlk', fd, F_WRLCK)
+    p.do('setlk', fd, F_UNLCK, F_SETLKW, 0, 1)
+    p.do('flock', fd, LOCK_EX)
+    p.do('setlk', fd, F_WRLCK, F_SETLKW, 0, 1)
+    check_equal(modes(), ['exclusive'], 'one entry for both calls')
+    p.do('flock', fd, LOCK_UN)
+    p.do('setlk', fd, F_UNLCK)
+    queued(0)
+    p.do('setlk', fd, F_WRLCK)
 
     # Down and up again: the entry stays exclusive, and no other taker comes in between.
     token = p.do('pread', fd, 64, 0)

@@ -65,6 +65,10 @@ def test(case):
     check_equal(p.do('release'), 'free', 'release()')
     check_equal(q.do('release'), 'free', 'release()')
     queued(0)
+    check_equal(p.do('byte'), 'valid', 'the first byte, as ActiveMQ locks it')
+    check_equal((q.do('byte'), q.do('try')), ('busy', 'busy'), 'the whole file')
+    check_equal(p.do('release'), 'free', 'release()')
+    queued(0)
     check(p.do('part').startswith('error: Invalid argument'), 'a part of the file')
     check_equal(p.do('try'), 'valid', 'tryLock()')
     for java in (p, q):

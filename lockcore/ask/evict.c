@@ -216,7 +216,7 @@ struct evict_call {
 	char *lock;    /* its path */
 	bool owner;    /* the lock's, as of this version */
 	int32_t lock_version;
-	bool deleting; /* a delete was sent */
+	bool maybe_done; /* a delete was sent, or a mark that was not answered */
 	struct entry_name name;
 	struct eviction *eviction; /* made beforehand: a marked entry must go */
 };
@@ -255,8 +255,11 @@ static void is_marked(struct evict_call *evict)
 
 static void mark_answered(void *ctx, const struct ensemble_answer *answer)
 {
+	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
 
+	/* Its mount may delete the entry before this is asked again. */
+	evict->maybe_done |= answer->result == ENSEMBLE_UNKNOWN;
 	/* The call is gone, but the entry is marked. */
 	if (answer->result == ENSEMBLE_OK && call->told)
 		follow_up(ctx);
@@ -328,7 +331,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	int64_t wait_us;
 	size_t len;
 
-	if (evict->deleting && call_meant(call, answer, ENSEMBLE_NONODE)) {
+	if (evict->maybe_done && call_meant(call, answer, ENSEMBLE_NONODE)) {
 		call_succeed(call);
 		return;
 	}
@@ -344,7 +347,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	}
 	if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0) {
 		lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
-		evict->deleting = true;
+		evict->maybe_done = true;
 		send_change(evict, ensemble_delete(call->path, answer->stat->version),
 		            delete_answered);
 		return;

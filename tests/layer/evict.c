@@ -96,6 +96,19 @@ static void marked_already(void **state)
 	rig_expect_told(rig, "done");
 }
 
+/* The answer of the mark was lost, and when it is asked again its mount has deleted the entry. */
+static void marked_and_gone(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, RECORD("8"));
+	takers_reconnect(rig);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "done");
+}
+
 static void no_entry(void **state)
 {
 	struct rig *rig = *state;
@@ -455,6 +468,7 @@ int main(void)
 		TAKERS_TEST(marked),
 		TAKERS_TEST(another_version),
 		TAKERS_TEST(marked_already),
+		TAKERS_TEST(marked_and_gone),
 		TAKERS_TEST(no_entry),
 		TAKERS_TEST(deleted_at_once),
 		TAKERS_TEST(deleted_in_another_version),

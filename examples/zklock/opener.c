@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +28,26 @@ static const char *door_of(const char *path)
 	return NULL;
 }
 
+/* Its number on this mount; 0: it is of another filesystem. Nothing is asked of that, as it may not
+ * answer, unless a filter refuses statx(2). */
+static uint64_t number_of(const struct mount *mount, int fds, const char *fd)
+{
+	struct statx seen;
+	struct stat stat;
+
+	if (statx(fds, fd, AT_STATX_DONT_SYNC, STATX_INO, &seen) == 0)
+		return makedev(seen.stx_dev_major, seen.stx_dev_minor) == mount->place->device
+		               ? seen.stx_ino
+		               : 0;
+	return fstatat(fds, fd, &stat, 0) == 0 && stat.st_dev == mount->place->device ? stat.st_ino
+	                                                                              : 0;
+}
+
 /* Whether a descriptor, a link of /proc/PID/fd, is of a door of the lock. */
 static bool is_door(const struct mount *mount, const char *lock, int fds, const char *fd)
 {
 	char target[4096], file[64];
 	ssize_t n = readlinkat(fds, fd, target, sizeof(target) - 1);
-	struct statx theirs;
 	struct stat ours;
 	const char *door;
 
@@ -42,10 +57,8 @@ static bool is_door(const struct mount *mount, const char *lock, int fds, const 
 	door = door_of(target);
 	if (!door || snprintf(file, sizeof(file), "%s", door) >= (int)sizeof(file))
 		return false;
-	/* Of another filesystem, which may not answer, nothing is asked. */
-	return statx(fds, fd, AT_STATX_DONT_SYNC, STATX_INO, &theirs) == 0 &&
-	       makedev(theirs.stx_dev_major, theirs.stx_dev_minor) == mount->place->device &&
-	       mount_stat(mount, lock, file, &ours) == 0 && theirs.stx_ino == ours.st_ino;
+	return mount_stat(mount, lock, file, &ours) == 0 &&
+	       number_of(mount, fds, fd) == ours.st_ino;
 }
 
 /* 1: it has one open; -1: that cannot be seen. */

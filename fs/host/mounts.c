@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/mounts.h"
 
+#include "host/who.h"
+
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define MOUNT_ID "\nmnt_id:"
+
+/* By fdinfo, since a filter may refuse statx(2). */
+int mounts_id(int fd)
+{
+	char path[40], text[512];
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	line = who_read(AT_FDCWD, path, text, sizeof(text)) ? strstr(text, MOUNT_ID) : NULL;
+	return line ? (int)strtol(line + strlen(MOUNT_ID), NULL, 10) : -1;
+}
 
 bool mounts_device(const char *list, int mount_id, char ret_device[MOUNTS_DEVICE_MAX])
 {

@@ -8,6 +8,10 @@
 #include <stdbool.h>
 
 #define MOUNTS_DEVICE_MAX 32
+#define MOUNTS_OWN "/proc/self/mountinfo"
+
+/* The number of the mount that the descriptor's file is on; -1: it is not known. */
+int mounts_id(int fd);
 
 /* The device of the mount with that number, as "0:57". `list`: the path of a mountinfo. False: it
  * has no such mount, or cannot be read. */

@@ -2,6 +2,7 @@
 #include "setup/bare.h"
 
 #include "host/log.h"
+#include "host/mounts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -53,19 +54,30 @@ static bool is_empty_directory(int fd)
 	return empty;
 }
 
+/* Something is mounted there. */
+static bool is_mount_root(int fd)
+{
+	int above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool is = above >= 0 && mounts_id(above) != mounts_id(fd);
+
+	if (above >= 0)
+		close(above);
+	return is;
+}
+
 static enum bare_state find_state(int fd)
 {
-	struct statx st;
+	struct stat st;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_UID, &st) < 0)
-		return BARE_UNKNOWN;
-	if (st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+	if (is_mount_root(fd))
 		return BARE_OTHER;
+	if (fstat(fd, &st) < 0)
+		return BARE_UNKNOWN;
 	if (!is_empty_directory(fd))
 		return BARE_USED;
 	if (is_immutable(fd))
 		return BARE_PROTECTED;
-	return st.stx_uid == geteuid() ? BARE_OPEN : BARE_FOREIGN;
+	return st.st_uid == geteuid() ? BARE_OPEN : BARE_FOREIGN;
 }
 
 enum bare_state bare_look(const char *mountpoint)

@@ -4,7 +4,6 @@
 #include "host/clock.h"
 #include "host/mounts.h"
 #include "host/signals.h"
-#include "host/who.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +19,6 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define MOUNTS "/proc/self/mountinfo"
-#define MOUNT_ID "\nmnt_id:" /* in fdinfo */
 
 /* mountinfo writes blanks and backslashes as \ooo. */
 static void unescape(char *text)
@@ -44,7 +40,7 @@ static void unescape(char *text)
 /* The topmost mount there, if it is a zklockfs. */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
 {
-	FILE *file = fopen(MOUNTS, "re");
+	FILE *file = fopen(MOUNTS_OWN, "re");
 	char *line = NULL;
 	size_t size = 0;
 	bool found = false;
@@ -95,7 +91,7 @@ bool mountpoint_is_gone(const char *device)
 
 bool mountpoint_lists(const char *device)
 {
-	FILE *file = fopen(MOUNTS, "re");
+	FILE *file = fopen(MOUNTS_OWN, "re");
 	char *line = NULL, listed[32];
 	size_t size = 0;
 	bool found = false;
@@ -137,7 +133,7 @@ static bool is_dead_at(const char *path)
 bool mountpoint_stays_dead(const char *path, int limit_ms)
 {
 	int64_t until_us = clock_now_us() + (int64_t)limit_ms * 1000;
-	int tree = open(MOUNTS, O_RDONLY | O_CLOEXEC), changes = 1;
+	int tree = open(MOUNTS_OWN, O_RDONLY | O_CLOEXEC), changes = 1;
 	bool dead;
 
 	/* It looks once more when the time is over. */
@@ -153,14 +149,9 @@ bool mountpoint_stays_dead(const char *path, int limit_ms)
 /* By /proc, which does not ask the mount's daemon. */
 static bool is_on(int root, const char *device)
 {
-	char path[40], text[512], there[MOUNTS_DEVICE_MAX];
-	const char *mount;
+	char there[MOUNTS_DEVICE_MAX];
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", root);
-	mount = who_read(AT_FDCWD, path, text, sizeof(text)) ? strstr(text, MOUNT_ID) : NULL;
-	return mount &&
-	       mounts_device(MOUNTS, (int)strtol(mount + strlen(MOUNT_ID), NULL, 10), there) &&
-	       strcmp(there, device) == 0;
+	return mounts_device(MOUNTS_OWN, mounts_id(root), there) && strcmp(there, device) == 0;
 }
 
 /* The descriptor names the very mount that was looked at, and not what is at its path now. */

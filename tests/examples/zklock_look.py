@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from gate import Gate, queued
-from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, run, spawn, until, without_pidfd
+from harness import ALICE, BOB, SOURCE_ROOT, Stopwatch, check, check_equal, command, errno_of, libc, refused, run, spawn, until, without_pidfd
 from locking import SOURCE, ZKLOCK, check_run, environment, evict, free, start, zklock
 
 
@@ -291,6 +291,8 @@ def gone(a):
         out = check_run(a, ['why', 'svca'], 75, 'why')
         check(out.startswith(f'held by process {parent} (bash) on a ') and
               f'\n  process {parent} is gone; {child} (sleep) has the file open\n' in out, out)
+        status, out, _ = command(refused([ZKLOCK, 'why', 'svca'], ['statx']), env=environment(a))
+        check_equal((status, f'{child} (sleep) has the file open\n' in out), (75, True), f'without statx(2): {out}')
         # In another pid namespace the number means nothing.
         status, out, _ = command(['unshare', '--pid', '--fork', '--mount-proc', ZKLOCK, 'why', 'svca'], env=environment(a))
         check_equal((status, 'gone' in out), (75, False), out)

@@ -13,8 +13,8 @@ import subprocess
 import threading
 import time
 
-from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, run, set_immutable,
-                     spawn, state_of, until, without_pidfd)
+from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, refused, run,
+                     set_immutable, spawn, state_of, until, without_pidfd)
 
 WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
 NO_QUORUM = b'This ZooKeeper instance is not currently serving requests\n'
@@ -232,6 +232,8 @@ def mount_points(checks, source):
     point = checks.case.mount_point()
     at(point, 0, 'ok     mount point: empty; a mount makes it unusable')
     at(point, 0, 'risk   mount point: files can be made there', '-o', 'noprotect')
+    status, out, err = command(refused([ZKLOCKFS, '--check', source, point], ['statx']))
+    check(status == 0 and 'ok     mount point: empty;' in out, f'without statx(2): {status}, {out}{err}')
     check(not set_immutable(point, False), 'it was changed')
     check_equal(besides_usual(command([ZKLOCKFS, source, point])), (0, '', ''), 'the mount')
     at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready')

@@ -72,6 +72,8 @@ struct lc_call;  /* one question asked of the ensemble */
 #define LC_WATCH_BYTES_MAX (768 * 1024)
 /* A user other than root may have at most half of each. */
 #define LC_USER_BYTES_MAX (LC_ENTRY_BYTES_MAX / 2)
+/* Bytes of each that all users but root leave free: root's locks are the host's own. */
+#define LC_ROOT_BYTES (LC_ENTRY_BYTES_MAX / 10)
 
 /* A question (lc_stat ... lc_confirm) is answered within this time. Without an answer of the
  * ensemble it fails with -EHOSTUNREACH, or with -EBUSY when it could not even be sent, because the

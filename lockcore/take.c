@@ -186,7 +186,7 @@ static int take_lock(struct lc *lc, const struct lc_request *request, struct lc_
 		return -ENAMETOOLONG;
 	if (lc->draining || lc->session->state == LC_UNUSABLE)
 		return -ESHUTDOWN;
-	if (quota_is_full(lc, longest))
+	if (quota_is_full(lc, request->uid, longest))
 		locks_forget_idle(lc);
 	if (!quota_has_room(lc, request->uid, longest))
 		return -ENOLCK;

@@ -371,6 +371,7 @@ void ledger_read_objects(struct ledger *ledger, struct carry *carry)
 	struct book *book = &front->stored;
 
 	book->as_recorded = false;
+	front->files.restores = true;
 	contents_expect(carry, &front->contents, book_count(book, STORED_CONTENT));
 	for (enum stored_kind kind = STORED_NODE; kind < STORED_KINDS; kind++)
 		book_read(book, carry, kind);
@@ -378,6 +379,7 @@ void ledger_read_objects(struct ledger *ledger, struct carry *carry)
 	open_files_carried(carry, &front->open_files);
 	contents_carried(&front->contents);
 	nodes_carried(front->nodes);
+	front->files.restores = false;
 	if (!carry->checks)
 		guardian_carried(front->guardian);
 	/* Otherwise some objects are not as their records: they have other descriptors after a

@@ -157,17 +157,20 @@ static struct owner *get_owner(struct guardian *guardian, uid_t uid)
 	return per_user_get(&guardian->owners, uid, sizeof(struct owner));
 }
 
-/* Slots are for all: the half of them only for those who hold, and of all of them a quarter
- * at most for one user, root aside. */
-static struct owner *admit(struct guardian *guardian, enum slot_state state, uid_t uid)
+/* Slots are for all: the half of them only for those who hold, and the last of each half for root
+ * alone; of all of them a quarter at most for one user, root aside. Why not: in words. NULL: there
+ * is one. */
+static const char *lacks_slot(const struct guardian *guardian, enum slot_state state, uid_t uid)
 {
-	struct owner *owner;
+	const struct owner *owner = per_user_find(guardian->owners, uid);
+	int kept = uid == 0 ? 0 : GUARDIAN_ROOT_SLOTS;
 
-	if (guardian->fd < 0 || guardian->free_count == 0 ||
-	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2))
-		return NULL;
-	owner = get_owner(guardian, uid);
-	return owner && (uid == 0 || owner->slots < GUARDIAN_SLOTS / 4) ? owner : NULL;
+	if (uid != 0 && owner && owner->slots >= GUARDIAN_SLOTS / 4)
+		return "of this user";
+	if (guardian->free_count <= kept ||
+	    (state == SLOT_OPEN && guardian->open_count >= GUARDIAN_SLOTS / 2 - kept))
+		return "of all users together";
+	return NULL;
 }
 
 static void dismiss(struct guardian *guardian, uid_t uid)
@@ -209,18 +212,21 @@ static void copy_path(char room[SLOT_LOCK_MAX + 1], const char *path)
 
 static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who)
 {
-	struct owner *owner = admit(guardian, state, who->uid);
+	const char *lacks = lacks_slot(guardian, state, who->uid);
 	struct page *page = guardian->page;
+	struct owner *owner;
 	struct slot *slot;
 	unsigned filled;
 	int i;
 
+	if (guardian->fd < 0)
+		return -ESHUTDOWN;
+	owner = lacks ? NULL : get_owner(guardian, who->uid);
 	if (!owner) {
-		if (guardian->fd >= 0)
-			log_line(LC_WARNING,
-			         "requests of uid %u are refused: on_lost could not stop so many",
-			         (unsigned)who->uid);
-		return guardian->fd >= 0 ? -ENOLCK : -ESHUTDOWN;
+		log_line(LC_WARNING,
+		         "requests of uid %u are refused: on_lost could not stop so many %s",
+		         (unsigned)who->uid, lacks ? lacks : "without memory");
+		return -ENOLCK;
 	}
 	owner->slots++;
 	guardian->open_count += state == SLOT_OPEN;

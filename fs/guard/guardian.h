@@ -80,6 +80,8 @@ static inline int64_t guardian_lead_us(enum on_lost on_lost)
 
 /* More holders than this are not guarded: the caller must not grant them. */
 #define GUARDIAN_SLOTS 16384
+/* So many of them all users but root leave free. */
+#define GUARDIAN_ROOT_SLOTS 1024
 
 struct guardian;
 

@@ -19,7 +19,8 @@ struct budget_user {
 
 struct object {
 	struct budget_user *user;
-	size_t bytes;
+	uint32_t bytes; /* at most BUDGET_BYTES */
+	uid_t uid;      /* of whom it is, whoever else shares the user's part */
 	max_align_t memory[];
 };
 
@@ -46,21 +47,40 @@ static void discharge_user(struct budget_user *user, size_t bytes)
 		per_user_drop(&user->budget->users, &user->user);
 }
 
+enum lacks { LACKS_NOTHING, LACKS_SHARE, LACKS_ROOM };
+
+/* The share of the user, or the room for all, of which a part is root's alone. */
+static enum lacks lacks(const struct budget_user *user, size_t bytes)
+{
+	const struct budget *budget = user->budget;
+	const struct budget_user *root = per_user_find(budget->users, 0);
+	size_t others = budget->bytes - (root ? root->bytes : 0);
+
+	if (budget->restores)
+		return LACKS_NOTHING;
+	if (user != root && bytes > BUDGET_USER_BYTES - user->bytes)
+		return LACKS_SHARE;
+	if (bytes > BUDGET_BYTES - budget->bytes ||
+	    (user != root && bytes > BUDGET_BYTES - BUDGET_ROOT_BYTES - others))
+		return LACKS_ROOM;
+	return LACKS_NOTHING;
+}
+
 static bool charge_user(struct budget_user *user, size_t bytes)
 {
 	struct budget *budget = user->budget;
+	enum lacks what = lacks(user, bytes);
 
-	if (bytes > BUDGET_BYTES - budget->bytes ||
-	    (user->user.uid != 0 && bytes > BUDGET_USER_BYTES - user->bytes)) {
-		if (!user->refused)
-			log_line(LC_NOTICE,
-			         "%s of uid %u are refused: this user has too many open: %zu "
-			         "bytes, all users %zu",
-			         budget->what, (unsigned)user->user.uid, user->bytes,
-			         budget->bytes);
-		user->refused = true;
+	if (what != LACKS_NOTHING && !user->refused)
+		log_line(LC_NOTICE,
+		         what == LACKS_SHARE ? "%s of uid %u are refused: this user has too many "
+		                               "open: %zu bytes, all users %zu"
+		                             : "%s of uid %u are refused: all users together have "
+		                               "too many open: %zu bytes, all users %zu",
+		         budget->what, (unsigned)user->user.uid, user->bytes, budget->bytes);
+	user->refused |= what != LACKS_NOTHING;
+	if (what != LACKS_NOTHING)
 		return false;
-	}
 	budget->bytes += bytes;
 	user->bytes += bytes;
 	return true;
@@ -88,7 +108,8 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 		return NULL;
 	}
 	object->user = user;
-	object->bytes = bytes;
+	object->bytes = (uint32_t)bytes;
+	object->uid = uid;
 	return object->memory;
 }
 
@@ -109,13 +130,13 @@ int budget_add(void *memory, size_t bytes)
 
 	if (!charge_user(object->user, bytes))
 		return -ENFILE;
-	object->bytes += bytes;
+	object->bytes += (uint32_t)bytes;
 	return 0;
 }
 
 uid_t budget_uid(const void *memory)
 {
-	return object_of((void *)memory)->user->user.uid;
+	return object_of((void *)memory)->uid;
 }
 
 void budget_free(void *memory)

@@ -13,9 +13,13 @@
 
 #include "pure/per_user.h"
 
-/* Of one user, and of all together: ENFILE. Root has the second limit only. */
+#include <stdbool.h>
+
+/* Of one user, and of all together: ENFILE. Root has the second limit only, and all others leave
+ * root the last part of that. */
 #define BUDGET_USER_BYTES (8 * 1024 * 1024)
 #define BUDGET_BYTES (64 * 1024 * 1024)
+#define BUDGET_ROOT_BYTES (8 * 1024 * 1024)
 /* The cost of an object beside its size: the allocator's share, and a poll of it. */
 #define BUDGET_OBJECT 128
 /* The cost of a descriptor: the daemon has few (DESCRIPTORS_WANTED). */
@@ -24,6 +28,7 @@
 struct budget {
 	const char *what; /* for the log: "open files" */
 	size_t bytes;
+	bool restores; /* records are read: what was there before is refused nothing */
 	struct per_user *users;
 };
 
@@ -33,7 +38,7 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
 void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
 /* It costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
-/* The user it is charged to. */
+/* The user who asked for it. */
 uid_t budget_uid(const void *memory);
 /* NULL is nothing. */
 void budget_free(void *memory);

@@ -13,11 +13,39 @@ struct gate_user {
 
 const struct gate_limits gate_one = {.all = 1, .of_root = 1, .of_user = 1};
 
+static const struct gate_user *root_of(const struct gate *gate)
+{
+	return per_user_find(gate->users, 0);
+}
+
 static bool may_go(const struct gate *gate, const struct gate_user *user,
                    const struct gate_limits *limits)
 {
-	return gate->going < limits->all &&
-	       user->going < (user->user.uid == 0 ? limits->of_root : limits->of_user);
+	const struct gate_user *root = root_of(gate);
+
+	if (gate->going >= limits->all)
+		return false;
+	if (user == root)
+		return user->going < limits->of_root;
+	return user->going < limits->of_user &&
+	       gate->going - (root ? root->going : 0) < limits->all - limits->all / GATE_ROOT_PART;
+}
+
+/* Root has every second turn. */
+static struct gate_user *whose_turn(const struct gate *gate, const struct gate_limits *limits)
+{
+	const struct gate_user *root = root_of(gate);
+	struct gate_user *user, *first = NULL;
+
+	DL_FOREACH(gate->lines, user) {
+		if (!may_go(gate, user, limits))
+			continue;
+		if (user == root && !gate->root_went)
+			return user;
+		if (!first || first == root)
+			first = user;
+	}
+	return first;
 }
 
 bool gate_join(struct gate *gate, uid_t uid, struct gate_item *item)
@@ -60,14 +88,12 @@ void gate_stop(struct gate *gate, struct gate_item *item)
 
 struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits)
 {
+	struct gate_user *user = whose_turn(gate, limits);
 	struct gate_item *item;
-	struct gate_user *user;
 
-	DL_FOREACH(gate->lines, user)
-		if (may_go(gate, user, limits))
-			break;
 	if (!user)
 		return NULL;
+	gate->root_went = user->user.uid == 0;
 	item = user->waiting;
 	gate_stop(gate, item);
 	if (user->waiting) { /* behind all others */

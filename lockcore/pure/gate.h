@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * gate.h - at most so many at once, so many of one user, and the rest in a fair line: users take
- * turns, and the items of one user go in the order in which they came. Pure; fs/ uses it, too.
+ * turns, and the items of one user go in the order in which they came. Root has every second turn,
+ * and a part of the places for itself. Pure; fs/ uses it, too.
  *
  *            gate_join()        gate_wait()           gate_next()
  *   [OUT] -------------> [IN] -------------> [WAITS] -------------> [GOES]
@@ -23,7 +24,8 @@ struct gate_item {
 	enum { GATE_OUT, GATE_IN, GATE_WAITS, GATE_GOES } state;
 };
 
-/* So many go at once. */
+/* So many go at once. This part of all places is kept for root; of fewer places none is. */
+#define GATE_ROOT_PART 4
 struct gate_limits {
 	unsigned all, of_root, of_user;
 };
@@ -33,6 +35,7 @@ extern const struct gate_limits gate_one;
 /* All zero: nothing is there. */
 struct gate {
 	unsigned going;
+	bool root_went;          /* the last turn was root's */
 	struct gate_user *lines; /* users with waiting items; the first one has the turn */
 	struct per_user *users;  /* those with any item */
 };

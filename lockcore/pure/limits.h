@@ -7,7 +7,8 @@
 #define LOCKCORE_LIMITS_H
 
 /* So many questions that change something are under way at a time, in all and of one user but
- * root. The others wait, and users take turns. */
+ * root. The others wait, and users take turns. Of all of these numbers a part is root's alone:
+ * GATE_ROOT_PART. */
 #define CHANGES_MAX 16
 #define USER_CHANGES_MAX 4
 

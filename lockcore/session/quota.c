@@ -85,33 +85,49 @@ void quota_return_watches(struct lc *lc, struct charge *charge)
 	drop_usage(lc, usage);
 }
 
-bool quota_is_full(const struct lc *lc, size_t bytes)
+/* A part of it is root's alone. */
+static bool is_full_for_others(struct lc *lc, size_t bytes)
+{
+	const struct usage *root = find_usage(lc, 0);
+	size_t entry_bytes = lc->quota->entry_bytes - (root ? root->entry_bytes : 0);
+	size_t watch_bytes = lc->quota->watch_bytes - (root ? root->watch_bytes : 0);
+
+	return entry_bytes + watch_bytes + bytes > LC_ENTRY_BYTES_MAX - LC_ROOT_BYTES ||
+	       watch_bytes > LC_WATCH_BYTES_MAX - LC_ROOT_BYTES;
+}
+
+bool quota_is_full(struct lc *lc, uid_t uid, size_t bytes)
 {
 	const struct quota *quota = lc->quota;
 
 	return quota->entry_bytes + quota->watch_bytes + bytes > LC_ENTRY_BYTES_MAX ||
-	       quota->watch_bytes > LC_WATCH_BYTES_MAX;
+	       quota->watch_bytes > LC_WATCH_BYTES_MAX ||
+	       (uid != 0 && is_full_for_others(lc, bytes));
 }
 
-static bool has_room(struct lc *lc, uid_t uid, size_t bytes)
+static bool is_above_share(struct lc *lc, uid_t uid, size_t bytes)
 {
 	const struct usage *usage = find_usage(lc, uid);
 
-	if (quota_is_full(lc, bytes))
-		return false;
-	return uid == 0 || !usage ||
-	       (usage->entry_bytes + bytes <= LC_USER_BYTES_MAX &&
-	        usage->watch_bytes <= LC_WATCH_BYTES_MAX / 2);
+	return uid != 0 && usage &&
+	       (usage->entry_bytes + bytes > LC_USER_BYTES_MAX ||
+	        usage->watch_bytes > LC_WATCH_BYTES_MAX / 2);
 }
 
 bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
-	if (has_room(lc, uid, bytes))
+	bool above = is_above_share(lc, uid, bytes);
+
+	if (!above && !quota_is_full(lc, uid, bytes))
 		return true;
 	if (lc_may_say_again(lc, &lc->quota->full_said_us))
-		lc_report(lc, LC_WARNING,
-		          "requests of uid %u are refused: there are too many here, "
-		          "with entries of %zu bytes",
-		          (unsigned)uid, lc->quota->entry_bytes);
+		lc_report(
+			lc, LC_WARNING,
+			above ? "requests of uid %u are refused: this user has too many here, "
+				"with entries of %zu bytes"
+			      : "requests of uid %u are refused: all users together have too many "
+				"here, with entries of %zu bytes",
+			(unsigned)uid,
+			above ? find_usage(lc, uid)->entry_bytes : lc->quota->entry_bytes);
 	return false;
 }

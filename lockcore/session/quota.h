@@ -25,8 +25,9 @@ struct charge {
 	uid_t uid;
 };
 
-/* There is no room for `bytes` more. Forgetting idle locks may make some. */
-bool quota_is_full(const struct lc *lc, size_t bytes);
+/* There is no room for `bytes` more of that user, whatever the user's share. Forgetting idle
+ * locks may make some. */
+bool quota_is_full(struct lc *lc, uid_t uid, size_t bytes);
 /* The user may have `bytes` more. False is reported. */
 bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes);
 /* A taker counts from lc_take() until it is freed, whether or not its entry exists. */

@@ -24,11 +24,12 @@ static void half_for_each_user(void **state)
 	struct lc *lc = &rig->lc;
 	struct charge first, second;
 
-	assert_true(quota_has_room(lc, 5, LC_ENTRY_BYTES_MAX)); /* the user has no entries yet */
+	assert_true(quota_has_room(lc, 5, LC_ENTRY_BYTES_MAX - LC_ROOT_BYTES)); /* the user has no
+	                                                                           entries yet */
 	quota_charge_entry(lc, &first, 5, HALF - 10);
 	assert_true(quota_has_room(lc, 5, 10));
 	assert_false(quota_has_room(lc, 5, 11));
-	rig_expect_reported(rig, "requests of uid 5 are refused");
+	rig_expect_reported(rig, "requests of uid 5 are refused: this user has too many");
 	assert_true(quota_has_room(lc, 6, 11));
 	quota_charge_entry(lc, &second, 5, 10);
 	assert_false(quota_has_room(lc, 5, 1));
@@ -48,9 +49,27 @@ static void all_for_root(void **state)
 	quota_charge_entry(&rig->lc, &charge, 0, LC_ENTRY_BYTES_MAX - 10);
 	assert_true(quota_has_room(&rig->lc, 0, 10));
 	assert_false(quota_has_room(&rig->lc, 0, 11));
-	assert_false(quota_is_full(&rig->lc, 10));
-	assert_true(quota_is_full(&rig->lc, 11));
+	assert_false(quota_is_full(&rig->lc, 0, 10));
+	assert_true(quota_is_full(&rig->lc, 0, 11));
 	quota_return_entry(&rig->lc, &charge);
+}
+
+/* The others' entries do not use it up, nor do root's own count against them. */
+static void a_part_for_root(void **state)
+{
+	struct rig *rig = *state;
+	struct lc *lc = &rig->lc;
+	struct charge root, other;
+
+	quota_charge_entry(lc, &root, 0, LC_ROOT_BYTES);
+	quota_charge_entry(lc, &other, 5, HALF);
+	assert_true(quota_has_room(lc, 6, HALF - LC_ROOT_BYTES));
+	assert_false(quota_has_room(lc, 6, HALF - LC_ROOT_BYTES + 1));
+	rig_expect_reported(rig, "requests of uid 6 are refused: all users together have");
+	quota_return_entry(lc, &root);
+	assert_false(quota_has_room(lc, 6, HALF - LC_ROOT_BYTES + 1));
+	assert_true(quota_has_room(lc, 0, HALF));
+	quota_return_entry(lc, &other);
 }
 
 /* Watched paths use the same room, and have a limit of their own. */
@@ -61,15 +80,15 @@ static void watches(void **state)
 	struct charge lock = {0}, entry;
 
 	quota_set_watched(lc, &lock, LC_WATCH_BYTES_MAX);
-	assert_false(quota_is_full(lc, 1));
+	assert_false(quota_is_full(lc, 0, 1));
 	quota_set_watched(lc, &lock, LC_WATCH_BYTES_MAX + 1);
-	assert_true(quota_is_full(lc, 1));
+	assert_true(quota_is_full(lc, 0, 1));
 	quota_set_watched(lc, &lock, 100);
 	quota_charge_entry(lc, &entry, 0, LC_ENTRY_BYTES_MAX - 200);
-	assert_false(quota_is_full(lc, 100));
-	assert_true(quota_is_full(lc, 101));
+	assert_false(quota_is_full(lc, 0, 100));
+	assert_true(quota_is_full(lc, 0, 101));
 	quota_set_watched(lc, &lock, 0);
-	assert_false(quota_is_full(lc, 200));
+	assert_false(quota_is_full(lc, 0, 200));
 	quota_return_entry(lc, &entry);
 }
 
@@ -122,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(half_for_each_user, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_for_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_part_for_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(watches, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(watches_of_a_user, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reported_now_and_then, set_up, tear_down),

@@ -1194,8 +1194,12 @@ mutant(23, 'entries_without_limit', 'quota.c',
        'return',
        unit('tests/sim/test_limits.c'))
 mutant(23, 'one_user_takes_all', 'quota.c',
-       '(usage->entry_bytes + bytes <= LC_USER_BYTES_MAX &&',
-       '(true &&',
+       '(usage->entry_bytes + bytes > LC_USER_BYTES_MAX ||',
+       '(false ||',
+       unit('tests/sim/test_limits.c'))
+mutant(23, 'nothing_left_for_root', 'quota.c',
+       'LC_ENTRY_BYTES_MAX - LC_ROOT_BYTES ||',
+       'LC_ENTRY_BYTES_MAX ||',
        unit('tests/sim/test_limits.c'))
 mutant(23, 'locks_below_without_limit', 'make.c',
        'if (count < make->limit)',
@@ -1305,6 +1309,14 @@ mutant(37, 'users_take_no_turns', 'gate.c',
        'if (user->waiting) {',
        'if (0) {',
        ASKING)
+mutant(37, 'root_waits_for_everybody', 'gate.c',
+       'if (user == root && !gate->root_went)',
+       'if (0)',
+       unit('tests/unit/gate.c'))
+mutant(37, 'no_place_for_root', 'gate.c',
+       '< limits->all - limits->all / GATE_ROOT_PART;',
+       '< limits->all;',
+       unit('tests/unit/gate.c'))
 mutant(37, 'no_limit_of_reasons', 'entry.c',
        '\t\t.all = DATA_WRITES_MAX,',
        '\t\t.all = 1000,',

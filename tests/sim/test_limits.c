@@ -228,8 +228,20 @@ static void a_user_has_half_of_it(void **state)
 	(void)state;
 	fill(lc, "build", 1000);
 	assert_in_range(weight(lc), LC_USER_BYTES_MAX - 200, LC_USER_BYTES_MAX);
+	lc_destroy(lc, false);
+}
+
+static void the_last_tenth_is_roots(void **state)
+{
+	struct lc *lc = begin();
+
+	(void)state;
+	fill(lc, "build", 1000);
 	fill(lc, "other", 1001);
-	assert_in_range(weight(lc), LC_ENTRY_BYTES_MAX - 1000, LC_ENTRY_BYTES_MAX);
+	assert_in_range(weight(lc), LC_ENTRY_BYTES_MAX - LC_ROOT_BYTES - 1000,
+	                LC_ENTRY_BYTES_MAX - LC_ROOT_BYTES);
+	assert_int_equal(take(lc, "build", 1002), -ENOLCK);
+	assert_true(fill(lc, "backup", 0) > 900);
 	lc_destroy(lc, false);
 }
 
@@ -325,6 +337,7 @@ int main(void)
 		cmocka_unit_test(one_session_has_a_limit),
 		cmocka_unit_test(long_names_weigh_more),
 		cmocka_unit_test(a_user_has_half_of_it),
+		cmocka_unit_test(the_last_tenth_is_roots),
 		cmocka_unit_test(root_is_left_room),
 		cmocka_unit_test(who_leaves_gives_it_back),
 		cmocka_unit_test(watches_have_a_limit),

@@ -83,6 +83,33 @@ static void what_all_may_have(void **state)
 	assert_null(budget.users);
 }
 
+static void a_part_is_roots_alone(void **state)
+{
+	enum { MANY = (BUDGET_BYTES - BUDGET_ROOT_BYTES) / BUDGET_USER_BYTES };
+	struct budget budget = {.what = "things"};
+	void *users[MANY], *roots, *restored;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		users[i] = budget_alloc(&budget, (uid_t)(ALICE + i),
+		                        BUDGET_USER_BYTES - BUDGET_OBJECT);
+		assert_non_null(users[i]);
+	}
+	assert_null(budget_alloc(&budget, ALICE + MANY, 0));
+	assert_int_equal(errno, ENFILE);
+	roots = budget_alloc(&budget, 0, BUDGET_ROOT_BYTES - BUDGET_OBJECT);
+	assert_non_null(roots);
+	/* Another limit, or another share, than that of the process before. */
+	budget.restores = true;
+	restored = budget_alloc(&budget, ALICE, 1000);
+	assert_non_null(restored);
+	budget_free(restored);
+	for (int i = 0; i < MANY; i++)
+		budget_free(users[i]);
+	budget_free(roots);
+	assert_int_equal(budget.bytes, 0);
+}
+
 static void the_same_is_there_once(void **state)
 {
 	struct budget budget = {.what = "things"};
@@ -123,9 +150,8 @@ static void the_same_is_there_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_user_has),
-		cmocka_unit_test(what_a_user_may_have),
-		cmocka_unit_test(what_all_may_have),
+		cmocka_unit_test(what_a_user_has),        cmocka_unit_test(what_a_user_may_have),
+		cmocka_unit_test(what_all_may_have),      cmocka_unit_test(a_part_is_roots_alone),
 		cmocka_unit_test(the_same_is_there_once),
 	};
 

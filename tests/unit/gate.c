@@ -9,6 +9,7 @@
 #define ALL 16
 #define OF_ROOT 12
 #define OF_USER 4
+#define OF_OTHERS (ALL - ALL / GATE_ROOT_PART)
 
 static const struct gate_limits limits = {.all = ALL, .of_root = OF_ROOT, .of_user = OF_USER};
 
@@ -64,7 +65,7 @@ static void a_user_has_a_share(void **state)
 
 static void users_take_turns(void **state)
 {
-	enum { USERS = ALL, FULL = ALL / OF_USER };
+	enum { USERS = OF_OTHERS, FULL = OF_OTHERS / OF_USER };
 	struct gate gate = {0};
 	struct gate_item of[USERS][MANY];
 
@@ -74,7 +75,7 @@ static void users_take_turns(void **state)
 			join(&gate, &of[user][i], (uid_t)user + 1);
 	for (int user = 0; user < USERS; user++)
 		assert_ptr_equal(next(&gate), &of[user][0]);
-	assert_int_equal(gate.going, ALL);
+	assert_int_equal(gate.going, OF_OTHERS);
 	assert_null(next(&gate));
 	for (int i = 0; i < OF_USER; i++)
 		gate_leave(&gate, &of[FULL + i][0]);
@@ -97,6 +98,52 @@ static void root_has_a_share_of_its_own(void **state)
 		assert_ptr_equal(next(&gate), &of[i]);
 	assert_null(next(&gate));
 	leave_all(&gate, of, MANY);
+	assert_empty(&gate);
+}
+
+static void a_part_is_for_root_alone(void **state)
+{
+	struct gate gate = {0};
+	struct gate_item others[MANY], roots[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		join(&gate, &others[i], (uid_t)(i + 1));
+		join(&gate, &roots[i], 0);
+		gate_stop(&gate, &roots[i]);
+	}
+	for (int i = 0; i < OF_OTHERS; i++)
+		assert_ptr_equal(next(&gate), &others[i]);
+	assert_null(next(&gate));
+	for (int i = 0; i < MANY; i++)
+		gate_wait(&gate, &roots[i]);
+	for (int i = 0; i < ALL - OF_OTHERS; i++)
+		assert_ptr_equal(next(&gate), &roots[i]);
+	assert_null(next(&gate));
+	leave_all(&gate, others, MANY);
+	leave_all(&gate, roots, MANY);
+	assert_empty(&gate);
+}
+
+/* However many others wait. */
+static void root_has_every_second_turn(void **state)
+{
+	struct gate gate = {0};
+	struct gate_item others[MANY], roots[3];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		join(&gate, &others[i], (uid_t)(i + 1));
+	for (int i = 0; i < 3; i++)
+		join(&gate, &roots[i], 0);
+	for (int i = 0; i < 3; i++) {
+		assert_ptr_equal(gate_next(&gate, &gate_one), &roots[i]);
+		gate_leave(&gate, &roots[i]);
+		assert_ptr_equal(gate_next(&gate, &gate_one), &others[i]);
+		gate_leave(&gate, &others[i]);
+	}
+	assert_ptr_equal(gate_next(&gate, &gate_one), &others[3]);
+	leave_all(&gate, others, MANY);
 	assert_empty(&gate);
 }
 
@@ -129,6 +176,8 @@ int main(void)
 		cmocka_unit_test(a_user_has_a_share),
 		cmocka_unit_test(users_take_turns),
 		cmocka_unit_test(root_has_a_share_of_its_own),
+		cmocka_unit_test(a_part_is_for_root_alone),
+		cmocka_unit_test(root_has_every_second_turn),
 		cmocka_unit_test(again),
 	};
 

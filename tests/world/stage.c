@@ -256,6 +256,14 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 	answered(question, err, err == 0 && info->has_attributes);
 }
 
+/* Of the lock as it was made, or as it is after the change. */
+static void change_done(void *ctx, int err, const struct lc_lock_info *info)
+{
+	if (err == 0)
+		((struct question *)ctx)->info = *info;
+	answered(ctx, err, 0);
+}
+
 static void list_done(void *ctx, int err, const struct lc_listing *listing)
 {
 	struct question *question = ctx;
@@ -372,7 +380,7 @@ struct question *stage_ask_mkdir(struct host *host, const char *lock,
 {
 	struct question *q = begin(host);
 
-	return end(q, host->lc ? lc_mkdir(host->lc, lock, attributes, stat_done, q, &q->call)
+	return end(q, host->lc ? lc_mkdir(host->lc, lock, attributes, change_done, q, &q->call)
 	                       : -ENOMEM);
 }
 
@@ -416,8 +424,8 @@ struct question *stage_ask_change(struct host *host, const char *lock,
 {
 	struct question *q = begin(host);
 
-	return end(q,
-	           host->lc ? lc_change(host->lc, lock, change, stat_done, q, &q->call) : -ENOMEM);
+	return end(q, host->lc ? lc_change(host->lc, lock, change, change_done, q, &q->call)
+	                       : -ENOMEM);
 }
 
 struct question *stage_ask_set_value(struct taker *taker, const char *value, size_t len,

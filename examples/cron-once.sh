@@ -9,6 +9,9 @@
 # 75 means this alone: when nothing is mounted, the name is wrong or the ensemble does not answer, the
 # status is 69, with a message. flock(1) knows the difference; a shell that opens `try` does not.
 #
+# The lock belongs to root alone, as root's mkdir makes it: who may write to its files can keep the job
+# from running, and nobody is told.
+#
 # Clocks differ: a late host may come when a short job is over already. So the lock's
 # `value` keeps the day of the last job, and a host that reads today's date there ends with
 # status 0. PERIOD='%F %H', a format of date(1), makes it once an hour; in a crontab write \%F \%H.

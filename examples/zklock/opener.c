@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,12 @@ static void read_command(const char *pid, struct opener *opener)
 		fclose(file);
 }
 
+/* Where /proc shows nobody the processes of others (hidepid=2), it is as if there were none. */
+static bool sees_all(void)
+{
+	return access("/proc/1", F_OK) == 0;
+}
+
 size_t openers_find(const struct mount *mount, const char *lock, struct opener *ret_openers,
                     size_t max, bool *ret_all)
 {
@@ -100,7 +107,7 @@ size_t openers_find(const struct mount *mount, const char *lock, struct opener *
 	struct dirent *process;
 	size_t count = 0;
 
-	*ret_all = processes != NULL;
+	*ret_all = processes != NULL && sees_all();
 	while (processes && count < max && (process = readdir(processes))) {
 		int found = *process->d_name < '0' || *process->d_name > '9'
 		                    ? 0
@@ -124,8 +131,8 @@ bool opener_is_gone(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "re");
-	if (!file)
-		return errno == ENOENT;
+	if (!file) /* perhaps /proc does not show it */
+		return errno == ENOENT && kill(pid, 0) < 0 && errno == ESRCH;
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "State: %c", &state) == 1)
 			break;

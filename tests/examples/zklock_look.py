@@ -300,6 +300,23 @@ def gone(a):
         free(a, 'svca')
 
 
+def hidden(a):
+    """Where /proc hides the processes of others, nobody found is not nobody there."""
+    hide = ['unshare', '-m', 'sh', '-c', 'mount -t proc -o hidepid=2 proc /proc && exec setpriv "$@"', 'sh',
+            f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups', ZKLOCK, '-m', a.directory, 'why', 'svca']
+    os.chmod(a.path('svca', 'lock'), 0o666)
+    holder = a.take('svca').held()
+    status, out, err = command(hide)
+    check(status == 75 and out.startswith(f'held by process {holder.pid} ') and 'gone' not in out, f'{out}{err}')
+    holder.release()
+    status, out, _ = command(['bash', '-c', 'exec 9<>"$1/lock"; sleep 1000 >/dev/null 2>&1 & echo $$ $!', 'bash', a.path('svca')])
+    parent, child = out.split()
+    status, out, err = command(hide)
+    check(status == 75 and f'process {parent} is gone; root can see who has the file open\n' in out, f'{out}{err}')
+    os.kill(int(child), signal.SIGKILL)
+    free(a, 'svca')
+
+
 def past(a, b):
     """history and status, as a person reads them."""
     os.umask(0)
@@ -477,6 +494,7 @@ def test(case):
     others_mount(a, b, *fake)
     chains(a, b)
     gone(a)
+    hidden(a)
     past(a, b)
     completion(a, b)
     stopped(a, b)

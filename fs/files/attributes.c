@@ -64,6 +64,14 @@ void attributes_unlearn(const struct frontend *front, struct node *lock)
 	node_uncache(front->nodes, lock);
 }
 
+/* fusermount3 mounts for a user over each directory that the user may write to, but for sticky ones
+ * of others. Only the owners remove a lock anyhow. Where the kernel refuses O_CREAT in sticky
+ * directories (fs.protected_regular) it allows files of the directory's owner, as all doors are. */
+static mode_t directory_mode(mode_t mode)
+{
+	return S_IFDIR | mode | (mode & 0022 ? S_ISVTX : 0);
+}
+
 /* A door has size 0: grep, tar and file(1) leave it alone. */
 void attributes(const struct frontend *front, const struct node *node, struct stat *ret_stat)
 {
@@ -92,7 +100,7 @@ void attributes(const struct frontend *front, const struct node *node, struct st
 		st.st_ctim = st.st_mtim = st.st_atim =
 			to_timespec(clock_read_ns(CLOCK_REALTIME) / 1000000);
 	if (node->kind == NODE_LOCK) {
-		st.st_mode = S_IFDIR | owner.mode;
+		st.st_mode = directory_mode(owner.mode);
 	} else if (node->kind == NODE_DOOR || node->kind == NODE_VALUE) {
 		st.st_mode = S_IFREG | owner.door_mode;
 	} else if (node->kind == NODE_ENTRY) {
@@ -218,7 +226,7 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
 static void set_of_lock(struct frontend *front, fuse_req_t req, struct node *node,
                         const struct stat *wanted, int to_set)
 {
-	mode_t none = node->kind == NODE_LOCK ? S_ISUID | S_ISVTX : S_ISUID | S_ISGID | S_ISVTX;
+	mode_t none = node->kind == NODE_LOCK ? S_ISUID : S_ISUID | S_ISGID | S_ISVTX;
 	struct lc_change change = wanted_change(req, node, wanted, to_set);
 	struct parked *parked;
 

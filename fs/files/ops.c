@@ -115,10 +115,6 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 		fuse_reply_err(req, EPERM);
 		return;
 	}
-	if (mode & S_ISVTX) { /* which protected_regular would close the doors of */
-		fuse_reply_err(req, EINVAL);
-		return;
-	}
 	r = lc_check_name(front->lc, name, &why);
 	if (r < 0) {
 		log_line(LC_NOTICE, "mkdir %s: %s", name, why);

@@ -19,8 +19,8 @@ const struct fixed_file fixed_files[] = {
 	{NODE_ABOUT, "metrics", NODE_METRICS, READ, VIEW_METRICS_SIZE, view_metrics},
 	{NODE_ABOUT, "status", NODE_STATUS, READ, VIEW_SIZE, view_status},
 	{NODE_LOCK, "holder", NODE_HOLDER, READ, VIEW_SIZE, NULL},
-	/* For everybody, as its entries: evict_entry() checks the caller. */
-	{NODE_LOCK, "queue", NODE_QUEUE, S_IFDIR | 0777, 0, NULL},
+	/* Nobody makes or removes a file there. Who may write could mount something over it. */
+	{NODE_LOCK, "queue", NODE_QUEUE, S_IFDIR | 0555, 0, NULL},
 	{NODE_LOCK, "slots", NODE_SLOTS, READ | 0200, VIEW_SIZE, NULL},
 	{NODE_LOCK, "value", NODE_VALUE, S_IFREG, LC_VALUE_MAX, NULL}, /* with the mode of doors */
 	{.name = NULL},

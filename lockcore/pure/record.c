@@ -302,7 +302,7 @@ bool record_parse_lock(const void *data, size_t len, struct lc_attributes *ret_a
 	*ret_attributes = (struct lc_attributes){
 		.uid = (uid_t)uid,
 		.gid = (gid_t)gid,
-		/* A sticky bit, which only others write, would close the doors. */
+		/* A sticky bit is none of a lock's own: the mount shows one where it has to. */
 		.mode = (mode_t)mode & 02777,
 		.door_mode = (mode_t)door_mode & 0666,
 	};

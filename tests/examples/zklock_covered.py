@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 
-from harness import ALICE, NO_KEEPER, ZKLOCKFS, check, check_equal, command, is_ready, libc, run, spawn, until
+from harness import ALICE, NO_KEEPER, SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, is_ready, libc, run, spawn, until
 from locking import ZKLOCK, environment
 
 DOORS = ('lock', 'flock', 'reentrant')
@@ -67,6 +67,7 @@ def directories(case, a):
         check(libc.mount(b'tmpfs', where.encode(), b'tmpfs', 0, None) == 0, os.strerror(ctypes.get_errno()))
         make_lock(a.path('team/build'))
         by_path(case, a, where)
+        compared(a, False)
         umount(where)
     # Neither does a link lead to another lock.
     where = a.path('team')
@@ -111,6 +112,14 @@ def in_the_lock(case, a):
     holder.release()
 
 
+def compared(a, same):
+    """What zklockfs-idioms(7) says to programs without zklock."""
+    with open(SOURCE_ROOT + '/fs/pages/zklockfs-idioms.7.scd', encoding='utf-8') as page:
+        line = next(line for line in page if line.startswith('[ "$(stat -c %d - <&9)"'))
+    line = 'exec 9<>"$1/flock" && ' + line.replace('/mnt/locks', a.directory)
+    check_equal(command(['sh', '-c', line, 'sh', a.path('team/build')]), (0 if same else 69, '', ''), line)
+
+
 def another_zklockfs(case, server, a):
     """A user's own mount, for all, of the same type, over a directory of that user's."""
     where = a.path('team')
@@ -137,6 +146,7 @@ def test(case):
     for name in ('team', 'team/build', 'other'):
         a.mkdir(name)
     os.umask(0o022)
+    compared(a, True)
     directories(case, a)
     in_the_lock(case, a)
     another_zklockfs(case, server, a)

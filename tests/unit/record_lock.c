@@ -51,7 +51,7 @@ static void lock_text(void **state)
 	                          "door_mode: 666\n\n");
 }
 
-/* A sticky bit that another client has written would close the doors. */
+/* The mount alone says which directories are sticky. */
 static void bits_of_others(void **state)
 {
 	static const char text[] = "zklockfs: 1\nuid: 1\ngid: 2\nmode: 7777\ndoor_mode: 666\n\n";

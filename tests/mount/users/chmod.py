@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """chmod on a lock's directory changes the directory. chmod on any of its doors changes all
 doors, where r follows w. Only the owner and root may do it, and all mounts show it within a
-second. Sticky and setuid bits are refused, setgid is inherited. All other files keep their
-modes."""
+second. Setuid bits are refused, setgid is inherited. A directory is sticky if group or others may write to it, and
+only then. All other files keep their modes."""
 
 import errno
 import os
@@ -61,11 +61,13 @@ def test(case):
     until(lambda: not server.entries('team/build'), 'the lock is free')
 
     # Modes that are refused.
-    for bits in (0o1777, 0o4755, 0o6755):
+    for bits in (0o4755, 0o6755):
         check_errno(errno.EINVAL, os.chmod, lock, bits)
     for bits in (0o1666, 0o2666, 0o4666):
         check_errno(errno.EINVAL, os.chmod, lock + '/lock', bits)
-    check_errno(errno.EINVAL, os.mkdir, a.path('sticky'), 0o1777)
+    for given, wanted in ((0o1755, 0o755), (0o1777, 0o1777), (0o777, 0o1777), (0o775, 0o1775), (0o755, 0o755)):
+        os.chmod(lock, given)
+        everywhere(wanted, 0o666)
     holder = a.take('team/build').held()
     entry = 'team/build/queue/' + a.queue('team/build')[0]
     for name in ('', '.zklockfs', '.zklockfs/status', 'team/build/holder', 'team/build/queue', 'team/build/value',
@@ -80,11 +82,11 @@ def test(case):
     # The group of locks that are made below.
     os.chown(lock, ALICE, 2000)
     os.chmod(lock, 0o2777)
-    everywhere(0o2777, 0o666)
+    everywhere(0o3777, 0o666)
     os.umask(0o002)
     check_user(0, BOB, os.mkdir, b.path('team', 'build', 'below'))
     found = os.stat(a.path('team', 'build', 'below'))
-    check_equal((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), (BOB, 2000, 0o2775), 'below')
+    check_equal((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), (BOB, 2000, 0o3775), 'below')
     check_equal(mode(a.path('team', 'build', 'below', 'lock')), 0o660, 'its doors')
 
     check_errno(errno.ENOENT, os.chmod, a.path('team', 'none'), 0o700)

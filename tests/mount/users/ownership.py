@@ -39,8 +39,8 @@ def test(case):
 
     for mount in (a, b):
         check_equal(modes(mount, 'private'), ('0o755', '0o600', '0o600'), 'umask 022')
-        check_equal(modes(mount, 'open'), ('0o777', '0o666', '0o666'), 'umask 0')
-        check_equal(modes(mount, 'group'), ('0o775', '0o660', '0o660'), 'umask 002')
+        check_equal(modes(mount, 'open'), ('0o1777', '0o666', '0o666'), 'umask 0')
+        check_equal(modes(mount, 'group'), ('0o1775', '0o660', '0o660'), 'umask 002')
         check_equal(modes(mount, 'open/own'), ('0o700', '0o600', '0o600'), 'umask 077')
         for name in ('', 'lock', 'try'):
             found = os.stat(mount.path('open/own', name))

@@ -245,6 +245,15 @@ static bool start_others(const struct options *options, const struct keeper_conf
 	return true;
 }
 
+static bool begin_nodes(struct frontend *front)
+{
+	int r = nodes_create(&front->stored, &front->nodes);
+
+	if (r < 0)
+		log_line(LC_ERROR, "cannot start: %s", strerror(-r));
+	return r == 0;
+}
+
 /* `carry`: as of run_mount(). */
 static int run_daemon(struct options *options, struct loop *loop, struct carry *carry)
 {
@@ -254,7 +263,7 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 	family_limit(raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED));
 	settings_init(&loop->settings, options->tick_time_us, options->has_tick_time);
 	if (servers_init(&loop->servers, options->servers, options->session_timeout_us) &&
-	    nodes_create(&front->stored, &front->nodes) == 0) {
+	    begin_nodes(front)) {
 		if (holds_init(front) == 0) {
 			if (loop_begin(loop) == 0) {
 				pauses_begin(&front->pauses);

@@ -6,10 +6,12 @@
 #include "hold/linger.h"
 
 #include "host/family.h"
+#include "host/log.h"
 #include "host/process.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -19,7 +21,10 @@ int linger_init(struct linger *linger, int64_t (*clock_us)(void),
 {
 	*linger = (struct linger){
 		.fd = epoll_create1(EPOLL_CLOEXEC), .clock_us = clock_us, .drop = drop};
-	return linger->fd < 0 ? -errno : 0;
+	if (linger->fd >= 0)
+		return 0;
+	log_line(LC_ERROR, "cannot start: epoll_create1: %s", strerror(errno));
+	return -errno;
 }
 
 void linger_finish(struct linger *linger)

@@ -107,7 +107,7 @@ int nodes_create(struct book *stored, struct nodes **ret_nodes)
 	uint64_t number;
 
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		return -EAGAIN;
+		return -errno;
 	nodes = calloc(1, sizeof(*nodes));
 	if (nodes) {
 		nodes->stored = stored;

@@ -313,6 +313,7 @@ if ctypes.CDLL(None).prctl(22, 2, struct.pack('HP', len(code), ctypes.addressof(
 # System calls that are newer than some filters and kernels, by their numbers.
 _X86 = platform.machine() == 'x86_64'
 CALLS = {
+    'epoll_create1': 291 if _X86 else 20, 'getrandom': 318 if _X86 else 278,
     'close_range': 436, 'openat2': 437, 'pidfd_open': 434, 'pidfd_send_signal': 424,
     'kill': 62 if _X86 else 129, 'memfd_create': 319 if _X86 else 279, 'statx': 332 if _X86 else 291,
     'timerfd_create': 283 if _X86 else 85,

@@ -46,12 +46,20 @@ def checked(server, calls, error, status, line):
     check(line + os.strerror(error) in out, f'no {line!r} in {out}')
 
 
+def not_started(case, server):
+    """What it cannot do without, and for which there is nothing else, has a line."""
+    for call in 'epoll_create1', 'getrandom':
+        got, out, err = command(refused([ZKLOCKFS, '-f', f'127.0.0.1:{server.port}/locks', case.mount_point()], [call]))
+        check(got == 32 and re.search('cannot start: .*Operation not permitted', out + err), f'{got}: {out}{err}')
+
+
 def test(case):
     server, systemd = case.server(), Systemd(case)
     for error in (errno.EPERM, errno.ENOSYS):
         unguarded(case, server, systemd, error)
         checked(server, SIGNALS, error, 32, 'wrong  on_lost: nobody could be stopped here: a process cannot be signalled: ')
         checked(server, ['pidfd_open'], error, 0, 'risk   pidfd_open: ')
+    not_started(case, server)
     status, out, err = command([ZKLOCKFS, '--check', '-o', 'on_lost=term', f'127.0.0.1:{server.port}'])
     check('ok     on_lost: ' in out and 'pidfd_open' not in out, f'{status}: {out}{err}')
     weak = case.mount(server, 'c', options=['on_lost=kill'], program=behind(case, ['pidfd_open'], errno.EPERM))

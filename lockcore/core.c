@@ -66,6 +66,18 @@ static void session_unusable(struct lc *lc)
 			taker_fail(taker_of(entry), -ESHUTDOWN);
 }
 
+static unsigned takers_in_all(const struct lc *lc)
+{
+	const struct takers *takers = lc->takers;
+
+	return takers->waiters + takers->holders + takers->losing + takers->leaving;
+}
+
+static bool session_unused(const struct lc *lc)
+{
+	return takers_in_all(lc) == 0;
+}
+
 static void node_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
 	locks_changed(lc, path, change);
@@ -82,6 +94,7 @@ static const struct session_events session_events = {
 	.disconnected = batch_clear,
 	.ended = session_ended,
 	.unusable = session_unusable,
+	.unused = session_unused,
 	.changed = node_changed,
 };
 
@@ -246,13 +259,6 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct c
 	else
 		lc_destroy(lc, false);
 	return r;
-}
-
-static unsigned takers_in_all(const struct lc *lc)
-{
-	const struct takers *takers = lc->takers;
-
-	return takers->waiters + takers->holders + takers->losing + takers->leaving;
 }
 
 static bool is_empty(const struct lc *lc)

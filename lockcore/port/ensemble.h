@@ -180,6 +180,15 @@ struct ensemble_events {
 	void (*connected)(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
 	                  int64_t connect_us);
 	void (*disconnected)(void *ctx);
+	/* Asked before a connection takes a session to a server: what of the lease is lost, in
+	 * microseconds, if that is not answered. 0: it need not wait until the server is known
+	 * to answer. */
+	int64_t (*renewal_costs)(void *ctx);
+	/* The session is about to be taken to a server: from the next process() on the server may
+	 * renew it, with a timeout of its own choice, which connected() tells. It comes before
+	 * each connected() of a session that is not new. Both may be NULL where nothing rests on
+	 * a lease. */
+	void (*renews)(void *ctx);
 	/* A server has taken the connection, and closed it instead of accepting the session. */
 	void (*turned_away)(void *ctx, const char *server);
 	/* The session is over, and what was outstanding is answered GONE before; or the

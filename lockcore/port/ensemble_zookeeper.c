@@ -79,7 +79,7 @@ static void call_connected(struct zookeeper *zk)
 	zk->given_up = NULL;
 	zk->in_callback = true;
 	zk->events->connected(zk->ctx, &session, (int64_t)zoo_recv_timeout(zk->handle) * 1000,
-	                      zk->connect_us);
+	                      zk->renewal.connect_us);
 	zk->in_callback = false;
 }
 
@@ -127,7 +127,8 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	zk->moved = zk->dropped = false;
 	zk->end = END_NONE;
 	zk->fd = -1;
-	zk->connect_us = zk->clock_us(zk->clock_ctx);
+	scout_init(&zk->renewal.scout);
+	zk->renewal.connect_us = zk->clock_us(zk->clock_ctx);
 	zoo_set_debug_level((ZooLogLevel)0);
 	if (session) {
 		client.client_id = session->id;
@@ -158,6 +159,7 @@ static void zookeeper_end(struct ensemble *ensemble, bool end_session)
 	zk->in_process = true;
 	answer_run_later(zk);
 	zk->closing = true;
+	renewal_end(zk);
 	/* The server must not see the end of the session then: cut the line first. */
 	if (!end_session && zk->fd >= 0)
 		shutdown(zk->fd, SHUT_RDWR);
@@ -241,6 +243,12 @@ static void take_servers(struct zookeeper *zk)
 		zk->moved = false;
 }
 
+static bool is_begun(int state)
+{
+	return state == ZOO_CONNECTING_STATE || state == ZOO_ASSOCIATING_STATE ||
+	       state == ZOO_CONNECTED_STATE;
+}
+
 static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
@@ -254,12 +262,11 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 		return zk->later ? 0 : WAIT_MAX_US;
 	again = nudge(zk);
 	state = zoo_state(zk->handle);
-	if (state != ZOO_CONNECTING_STATE && state != ZOO_ASSOCIATING_STATE &&
-	    state != ZOO_CONNECTED_STATE) {
+	if (!is_begun(state)) {
 		if (zk->moved)
 			take_servers(zk);
 		/* If the next call connects, it does so after now. */
-		zk->connect_us = zk->clock_us(zk->clock_ctx);
+		zk->renewal.connect_us = zk->clock_us(zk->clock_ctx);
 	}
 	rc = zookeeper_interest(zk->handle, &fd, &interest, &tv);
 	answer_look(zk);
@@ -274,6 +281,12 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 			shutdown(zk->fd, SHUT_RDWR);
 		zk->cut = false;
 	}
+	if (zk->fd < 0) {
+		renewal_end(zk);
+	} else if (!is_begun(state)) {
+		zk->dropped = false;
+		renewal_begin(zk);
+	}
 	ret_pollfd->fd = zk->fd;
 	ret_pollfd->events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
 	                             (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));
@@ -282,22 +295,11 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 		return 0;
 	if (rc != ZOK)
 		return 10000;
+	if (zk->renewal.state == RENEWAL_HELD)
+		again = renewal_poll(zk, ret_pollfd);
 	if (again < wait)
 		wait = again;
 	return wait < WAIT_MAX_US ? wait : WAIT_MAX_US;
-}
-
-/* Not by us: that looks the same. */
-static void tell_turned_away(struct zookeeper *zk)
-{
-	const char *server = zoo_get_current_server(zk->handle);
-
-	if (!zk->dropped) {
-		zk->in_callback = true;
-		zk->events->turned_away(zk->ctx, server ? server : "-");
-		zk->in_callback = false;
-	}
-	zk->dropped = false;
 }
 
 /* One reply is read at a time. False: there was none, or it failed. */
@@ -307,7 +309,7 @@ static bool process_one(struct zookeeper *zk, int events)
 	int rc = zookeeper_process(zk->handle, events);
 
 	if (associating && rc == ZCONNECTIONLOSS)
-		tell_turned_away(zk);
+		renewal_turned_away(zk);
 	if (rc != ZOK && rc != ZNOTHING)
 		zk->fd = -1;
 	answer_look(zk);
@@ -322,7 +324,10 @@ static void process(struct ensemble *ensemble, short revents)
 
 	zk->in_process = true;
 	answer_run_later(zk);
-	if (zk->handle && !zk->end) {
+	/* What was polled was perhaps the scout. The client finds a broken socket by reading. */
+	if (zk->renewal.state == RENEWAL_HELD)
+		events = ZOOKEEPER_READ;
+	if (zk->handle && !zk->end && !renewal_waits(zk)) {
 		bool more = process_one(zk, zk->check ? ZOOKEEPER_READ : events);
 
 		for (int i = 1; i < REPLIES_PER_TURN && more && zk->connected && !zk->end &&

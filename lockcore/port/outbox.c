@@ -253,6 +253,20 @@ static void on_disconnected(void *ctx)
 	outbox->events->disconnected(outbox->ctx);
 }
 
+static int64_t on_renewal_costs(void *ctx)
+{
+	struct outbox *outbox = ctx;
+
+	return outbox->events->renewal_costs(outbox->ctx);
+}
+
+static void on_renews(void *ctx)
+{
+	struct outbox *outbox = ctx;
+
+	outbox->events->renews(outbox->ctx);
+}
+
 static void on_turned_away(void *ctx, const char *server)
 {
 	struct outbox *outbox = ctx;
@@ -286,6 +300,8 @@ static int open_below(struct ensemble *ensemble, int64_t timeout_us,
 	static const struct ensemble_events mine = {
 		.connected = on_connected,
 		.disconnected = on_disconnected,
+		.renewal_costs = on_renewal_costs,
+		.renews = on_renews,
 		.turned_away = on_turned_away,
 		.ended = on_ended,
 		.changed = on_changed,

@@ -5,12 +5,14 @@
  *
  *   zookeeper_answer.c     each request is answered once, in order, and never from inside
  *   zookeeper_request.c    requests, as the client wants and answers them
+ *   zookeeper_renewal.c    the request that takes the session to a server leaves in time
  *   ensemble_zookeeper.c   the session, and a turn of the loop
  */
 #ifndef LOCKCORE_ZOOKEEPER_PORT_H
 #define LOCKCORE_ZOOKEEPER_PORT_H
 
 #include "port/ensemble.h"
+#include "port/scout.h"
 
 #include <netdb.h>
 #include <utlist.h>
@@ -63,6 +65,16 @@ struct zookeeper_reserve {
 	struct later later[RESERVE];
 };
 
+/* zookeeper_renewal.c */
+enum renewal_state { RENEWAL_NONE, RENEWAL_HELD, RENEWAL_TOLD };
+
+struct renewal {
+	enum renewal_state state;
+	struct scout scout;
+	int64_t scout_us;   /* no scout is sent before that time */
+	int64_t connect_us; /* the clock before the connection was begun, or the renewal left */
+};
+
 struct zookeeper {
 	struct ensemble base;
 	struct zookeeper_user user;
@@ -89,7 +101,7 @@ struct zookeeper {
 	int64_t nudged_us;
 	bool corked; /* what is sent waits for the end of the turn */
 	bool check;  /* interest failed: let process() find out why */
-	int64_t connect_us;
+	struct renewal renewal;
 	char server[NI_MAXHOST + NI_MAXSERV];
 	struct zookeeper_reserve reserve;
 };
@@ -120,6 +132,20 @@ void answer_lose_connection(struct zookeeper *zk);
 void answer_look(struct zookeeper *zk);
 /* Gives the connection up: an answer is owed that will never come in its turn. */
 void answer_cut(struct zookeeper *zk);
+
+/* ---- zookeeper_renewal.c ---- */
+
+/* A connection has been begun. */
+void renewal_begin(struct zookeeper *zk);
+/* Nothing is held back any more. */
+void renewal_end(struct zookeeper *zk);
+/* Before zookeeper_process(), which is not to be called now if this is true. */
+bool renewal_waits(struct zookeeper *zk);
+/* A server has closed the connection instead of accepting the session: that is told, unless drop()
+ * has closed it. */
+void renewal_turned_away(struct zookeeper *zk);
+/* What to poll while the request is held back, and for how long at most. */
+int64_t renewal_poll(const struct zookeeper *zk, struct pollfd *ret_pollfd);
 
 /* ---- zookeeper_request.c ---- */
 

@@ -28,6 +28,8 @@ void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us)
 		.connect_us = -1,
 		.void_us = INT64_MIN,
 		.doubt_us = INT64_MAX,
+		.renews_us = INT64_MAX,
+		.late_us = INT64_MAX,
 	};
 }
 
@@ -44,6 +46,11 @@ static bool is_past(int64_t us, int64_t now_us)
 	return us >= 0 && us <= now_us;
 }
 
+static bool is_past_or_none(int64_t us, int64_t now_us)
+{
+	return us == INT64_MAX || is_past(us, now_us);
+}
+
 /* The lease that was read. */
 static bool is_possible(const struct lease *lease, int64_t now_us)
 {
@@ -54,7 +61,8 @@ static bool is_possible(const struct lease *lease, int64_t now_us)
 	    (lease->timeout_us == 0 || lease->deadline_us < -now_us - lease->timeout_us ||
 	     lease->deadline_us > now_us + lease->timeout_us))
 		return false;
-	return is_past(lease->answered_us, now_us) &&
+	return is_past(lease->answered_us, now_us) && is_past_or_none(lease->renews_us, now_us) &&
+	       is_past_or_none(lease->late_us, now_us) &&
 	       (lease->void_us == INT64_MIN || is_past(lease->void_us, now_us));
 }
 
@@ -69,12 +77,52 @@ void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us)
 	CARRY_RANGE(carry, lease->steps, 0, 3);
 	CARRY_64(carry, lease->void_us);
 	CARRY_TIME(carry, lease->doubt_us);
+	if (carry_has(carry, 6)) {
+		CARRY_TIME(carry, lease->renews_us);
+		CARRY_TIME(carry, lease->late_us);
+	}
 	if (carry->loads && !is_possible(lease, now_us))
 		carry_refuse(carry, "the state has an impossible lease");
 }
 
+void lease_renews(struct lease *lease, int64_t now_us)
+{
+	if (lease->renews_us < lease->late_us)
+		lease->late_us = lease->renews_us;
+	lease->renews_us = now_us;
+}
+
+/* F */
+static int64_t floor_of(const struct lease *lease)
+{
+	int64_t floor_us = lease->tick_us / 2 * 5;
+
+	if (floor_us < LEASE_FLOOR_US)
+		floor_us = LEASE_FLOOR_US;
+	return floor_us < lease->timeout_us ? floor_us : lease->timeout_us;
+}
+
+static int64_t end_by_renewal(const struct lease *lease, int64_t from_us)
+{
+	return from_us == INT64_MAX ? INT64_MAX
+	                            : from_us + less_drift(floor_of(lease)) - LEASE_GUARD_US;
+}
+
+int64_t lease_renewal_costs(const struct lease *lease, int64_t now_us)
+{
+	int64_t costs_us = lease_end(lease) - end_by_renewal(lease, now_us);
+
+	return lease_left(lease, now_us) > 0 && costs_us > 0 ? costs_us : 0;
+}
+
+bool lease_expects_late_renewal(const struct lease *lease)
+{
+	return lease->late_us != INT64_MAX;
+}
+
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)
 {
+	lease->renews_us = INT64_MAX;
 	/* Servers may grant different timeouts. What was promised on the larger
 	 * one is taken back. */
 	if (lease->timeout_us == 0 || timeout_us < lease->timeout_us) {
@@ -106,13 +154,17 @@ bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us)
 	assert(lease->timeout_us > 0 && sent_us <= now_us);
 	if (sent_us <= lease->void_us)
 		return false;
+	if (lease_expects_late_renewal(lease) && sent_us > lease->late_us) {
+		lease->late_us = sent_us;
+		moved = true;
+	}
 	if (!lease->reads_sent) {
 		lease->reads_sent = lease->connect_us >= 0 || !lease_doubted(lease, now_us);
-		return false;
+		return moved;
 	}
 	if (lease->connect_us >= 0) {
 		assert(lease->connect_us <= sent_us);
-		moved = extend(lease, lease->connect_us);
+		moved |= extend(lease, lease->connect_us);
 		lease->connect_us = -1;
 	}
 	if (lease->steps > 0 && sent_us - lease->answered_us < lease_spacing(lease))
@@ -156,9 +208,21 @@ bool lease_doubted(const struct lease *lease, int64_t now_us)
 	return lease->doubt_us != INT64_MAX && lease_left(lease, now_us) > 0;
 }
 
+int64_t lease_certain_end(const struct lease *lease)
+{
+	int64_t end = lease->deadline_us, answered = end_by_renewal(lease, lease->renews_us),
+		late = end_by_renewal(lease, lease->late_us);
+
+	if (answered < end)
+		end = answered;
+	return late < end ? late : end;
+}
+
 int64_t lease_end(const struct lease *lease)
 {
-	return lease->deadline_us < lease->doubt_us ? lease->deadline_us : lease->doubt_us;
+	int64_t end = lease_certain_end(lease);
+
+	return end < lease->doubt_us ? end : lease->doubt_us;
 }
 
 int64_t lease_left(const struct lease *lease, int64_t now_us)
@@ -172,9 +236,10 @@ bool lease_fresh(const struct lease *lease, int64_t now_us)
 {
 	int64_t left = lease_left(lease, now_us) - lease->lead_us;
 	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
+	int64_t longest = lease_expects_late_renewal(lease) ? floor_of(lease) : lease->timeout_us;
 
-	return lease->doubt_us == INT64_MAX && left > 0 && left >= lease->timeout_us / 8 &&
-	       lease->deadline_us - lease->lead_us >= next_answer;
+	return lease->doubt_us == INT64_MAX && left > 0 && left >= longest / 8 &&
+	       lease_end(lease) - lease->lead_us >= next_answer;
 }
 
 int64_t lease_spacing(const struct lease *lease)

@@ -6,11 +6,13 @@
  * times are handed in, microseconds of one clock that goes on while the
  * machine is suspended, and is not slewed by more than what is allowed below.
  *
- *   T     the smallest session timeout granted in this session
+ *   T     the smallest session timeout granted in this session, and never more than was asked
  *   tick  the servers' tickTime, the longest that is known
  *   w     tick/2 + 0.25 s   how long a follower may keep a touch of the session to
  *                           itself: it reports to the leader every half tick
  *   g     0.3 s             guard, for what has to happen after the deadline is seen
+ *   F     the larger of 5 s and 5/2 tick, at most T: the shortest session that any server may
+ *         grant at any time
  *   0.998                   drift allowed between our clock and the servers'
  *
  * Evidence is a *step*: a write answered OK that was sent at least w after the
@@ -33,6 +35,15 @@
  * writes: while the connection was lost they may have been evicted, though the session
  * lives. In a session that has never had a lease nothing is held, and the first write will do.
  *
+ * A *renewal* is the request by which a new connection takes the session to a server. The server
+ * gives the session a timeout of its own choice, F or more, and only its answer tells which. So a
+ * renewal counts from before it leaves until it is answered: the lease ends 0.998 F - g after
+ * that moment at the latest. A renewal that was given up may be carried out at any time while
+ * the session lives, by a server that stood still, though another server has answered since. A
+ * write answered OK shows that this had not happened when the write was sent: a renewal that is
+ * carried out moves the session to its server, and the servers refuse the former one's writes.
+ * So from then on the lease ends 0.998 F - g after the sending of the newest answered write.
+ *
  * A machine that was paused (a virtual one: its clocks stand still, all of them) does not
  * know what its readings from before are worth. When there is reason to think so the lease
  * is in *doubt*: nothing sent before that moment is evidence any more. The deadline still
@@ -54,6 +65,8 @@
 #define LEASE_ANSWER_US 50000
 /* How long a doubt lasts. */
 #define LEASE_DOUBT_US 2000000
+/* F, but for long ticks: see above. */
+#define LEASE_FLOOR_US 5000000
 
 struct lease {
 	int64_t tick_us, lead_us;
@@ -68,6 +81,9 @@ struct lease {
 	/* The holders' entries were asked for after the first answered write, or there are none:
 	 * the next answer comes behind those reads. */
 	bool reads_sent;
+	int64_t renews_us; /* a renewal left after this, and is not answered; INT64_MAX: none */
+	/* A renewal was given up, and was not carried out before this; INT64_MAX: none was. */
+	int64_t late_us;
 };
 
 /* The first session: nothing is proved. `lead_us`: how long before the lease's end begins the
@@ -78,7 +94,14 @@ void lease_again(struct lease *lease);
 /* What another process needs to go on with it: all but the connection, which is not proved. To read
  * it, after lease_begin(). No part of it is later than now. */
 void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us);
-/* A connection was accepted, with the session timeout granted on it. */
+/* A renewal leaves after this; one that left before is given up. */
+void lease_renews(struct lease *lease, int64_t now_us);
+/* What of the lease is lost if a renewal leaves now and is not answered; 0: nothing. */
+int64_t lease_renewal_costs(const struct lease *lease, int64_t now_us);
+/* A renewal was given up in this session. */
+bool lease_expects_late_renewal(const struct lease *lease);
+/* A connection was accepted, with the session timeout granted on it, or that was asked for if it
+ * is shorter. */
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
 /* A write was answered OK. True if the deadline moved. */
 bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us);
@@ -89,13 +112,15 @@ bool lease_raise_tick(struct lease *lease, int64_t tick_us, int64_t now_us);
 void lease_doubt(struct lease *lease, int64_t now_us);
 /* In doubt, and not over: it is good for nothing now, and may be good again. */
 bool lease_doubted(const struct lease *lease, int64_t now_us);
-/* The deadline, or before it the end of the doubt. */
+/* The deadline, or what renewals leave of it. */
+int64_t lease_certain_end(const struct lease *lease);
+/* The same, or before it the end of the doubt. */
 int64_t lease_end(const struct lease *lease);
 /* What is left, in doubt or not, never below 0. */
 int64_t lease_left(const struct lease *lease, int64_t now_us);
-/* Enough left to grant a lock: besides the lead T/8, and until the next step can have been
- * answered. Otherwise a heartbeat comes first, or the lock would be lost, or its holder be
- * stopped, as soon as it is granted. */
+/* Enough left to grant a lock: besides the lead T/8 (F/8 if a renewal was given up), and until
+ * the next step can have been answered. Otherwise a heartbeat comes first, or the lock would be
+ * lost, or its holder be stopped, as soon as it is granted. */
 bool lease_fresh(const struct lease *lease, int64_t now_us);
 
 /* w: a write sent earlier than this after a step's answer is no step. */

@@ -206,6 +206,17 @@ static void beat_refused(struct lc *lc, const struct ensemble_answer *answer)
 	}
 }
 
+/* A renewal that was given up shortens the lease for as long as the session lives. */
+static void leave_if_unused(struct lc *lc)
+{
+	if (lease_expects_late_renewal(&lc->session->lease) && lc->session->events->unused(lc)) {
+		lc_report(lc, LC_NOTICE,
+		          "a server never answered when it was to renew the session, and may still "
+		          "shorten it: nobody holds or waits, so a new session begins");
+		heartbeat_retreat(lc, RETREAT_ANEW);
+	}
+}
+
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
@@ -231,6 +242,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			become_ready(lc);
 		session->events->beaten(lc, resumed, poked);
 		plan_beat(lc);
+		leave_if_unused(lc);
 		return;
 	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
 		session->beat.under_way = false;

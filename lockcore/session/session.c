@@ -17,6 +17,7 @@
 
 #include "session/heartbeat.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,14 @@ static void new_session(struct lc *lc, int64_t id)
 	session->events->begun(lc);
 }
 
+/* A lease that ended before this answer was seen stays lost: the guardian may have acted. */
+static void take_answer_of_renewal(struct lc *lc)
+{
+	assert(lc->session->lease.renews_us != INT64_MAX);
+	if (lc->session->limit.armed && !session_lease_is_valid(lc))
+		lc->session->events->over(lc);
+}
+
 static void session_connected(void *ctx, const struct ensemble_session *accepted,
                               int64_t timeout_us, int64_t connect_us)
 {
@@ -66,6 +75,10 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 	session->marks_unread = session->id == id;
 	if (session->id != id)
 		new_session(lc, id);
+	else
+		take_answer_of_renewal(lc);
+	if (timeout_us > lc->config.session_timeout_us)
+		timeout_us = lc->config.session_timeout_us;
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session_granted(lc);
 	if (session->limit.armed) /* this server may grant less */
@@ -110,6 +123,25 @@ static void session_disconnected(void *ctx)
 		timer_set(&lc->timers, &session->retry,
 		          lc_now(lc) +
 		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+}
+
+static int64_t session_renewal_costs(void *ctx)
+{
+	struct lc *lc = ctx;
+
+	/* A session that nobody needs is replaced if its renewal is given up. */
+	return lc->session->busy ? lease_renewal_costs(&lc->session->lease, lc_now(lc)) : 0;
+}
+
+static void session_renews(void *ctx)
+{
+	struct lc *lc = ctx;
+	struct session *session = lc->session;
+
+	lease_renews(&session->lease, lc_now(lc));
+	if (session->limit.armed)
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
+	session_tell_deadline(lc);
 }
 
 static int64_t length_of_session(const struct lc *lc)
@@ -200,6 +232,8 @@ static void open_session(struct lc *lc)
 	static const struct ensemble_events events = {
 		.connected = session_connected,
 		.disconnected = session_disconnected,
+		.renewal_costs = session_renewal_costs,
+		.renews = session_renews,
 		.turned_away = session_turned_away,
 		.ended = session_ended_by_port,
 		.changed = node_changed_at_port,
@@ -263,6 +297,12 @@ static void retry_session(void *ctx)
 	}
 	if (session->retreat == RETREAT_LEAVE) {
 		leave_ensemble(lc);
+		return;
+	}
+	if (session->retreat == RETREAT_ANEW) {
+		lc->ensemble->port->close(lc->ensemble, false);
+		forget_session(lc);
+		open_session(lc);
 		return;
 	}
 	if (session->link == LINK_CONNECTED)

@@ -30,15 +30,17 @@ struct session_events {
 	void (*ended)(struct lc *lc);
 	/* It cannot be used any more, for good. */
 	void (*unusable)(struct lc *lc);
+	/* Asked: no taker has an entry in it, or wants one. */
+	bool (*unused)(const struct lc *lc);
 	/* A watched node has changed. */
 	void (*changed)(struct lc *lc, const char *path, enum ensemble_change change);
 };
 
 /* OPEN: the port has a session for us, and looks for a server. */
 enum session_link { LINK_CLOSED, LINK_OPEN, LINK_CONNECTED };
-/* The connection is given up for a while. REST: the same session is tried again. LEAVE: it is of
- * no use, and forgotten. */
-enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE };
+/* The connection is given up. REST: the same session is tried again, after a pause. LEAVE: the
+ * session is of no use, and forgotten; a new one begins after a pause, with ANEW at once. */
+enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE, RETREAT_ANEW };
 
 /* heartbeat.c: the small node of this session's own that the heartbeats write to. */
 struct session_node {

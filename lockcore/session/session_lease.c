@@ -53,7 +53,7 @@ void session_tell_deadline(struct lc *lc)
 
 	if (lc->config.deadline)
 		lc->config.deadline(lc->config.ctx, lease_doubted(lease, lc_now(lc))
-		                                            ? lease->deadline_us
+		                                            ? lease_certain_end(lease)
 		                                            : lease_end(lease));
 }
 

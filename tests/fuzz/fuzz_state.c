@@ -66,6 +66,8 @@ static void write_session(struct notes *notes)
 		.steps = below(4),
 		.void_us = INT64_MIN,
 		.doubt_us = below(8) ? LC_FOREVER : recorded_us + SECOND,
+		.renews_us = below(4) ? LC_FOREVER : recorded_us,
+		.late_us = below(4) ? LC_FOREVER : recorded_us,
 		.pokes_lost = below(2),
 		.pokes_made = below(2),
 	};
@@ -251,6 +253,7 @@ static void port_process(struct ensemble *ensemble, short revents)
 	(void)revents;
 	if (!connected) {
 		connected = true;
+		events->renews(events_ctx);
 		events->connected(events_ctx, &(struct ensemble_session){.id = session_id},
 		                  15 * SECOND, now_us);
 		return;

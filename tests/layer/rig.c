@@ -223,6 +223,11 @@ static void session_unusable(struct lc *lc)
 	rig_tell(rig_of(lc), "unusable %s", strerrorname_np(-lc->session->why));
 }
 
+static bool session_unused(const struct lc *lc)
+{
+	return !rig_of((struct lc *)lc)->in_use;
+}
+
 static void session_changed(struct lc *lc, const char *path, enum ensemble_change change)
 {
 	static const char *const words[] = {
@@ -243,6 +248,7 @@ static const struct session_events session_recorder = {
 	.disconnected = session_disconnected,
 	.ended = session_ended,
 	.unusable = session_unusable,
+	.unused = session_unused,
 	.changed = session_changed,
 };
 
@@ -446,6 +452,8 @@ void rig_run(struct rig *rig, int64_t duration_us)
 
 void rig_accept(struct rig *rig, int64_t session, int64_t timeout_us)
 {
+	if (rig->session.id == session)
+		rig->port_events->renews(&rig->lc);
 	rig->port_events->connected(&rig->lc, &(struct ensemble_session){.id = session}, timeout_us,
 	                            rig->now_us);
 }

@@ -47,6 +47,7 @@ struct rig {
 	int64_t now_us;
 	uint64_t randoms;
 	int open_result;
+	bool in_use; /* what the session is told */
 	const struct ensemble_events *port_events;
 	struct rig_request *unanswered;
 	char sent[8192], told[8192], reported[8192];

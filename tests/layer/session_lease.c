@@ -320,6 +320,112 @@ static void less_is_granted(void **state)
 	rig_expect_told(rig, "over");
 }
 
+/* ---- renewals ---- */
+
+static int64_t renewal_costs(struct rig *rig)
+{
+	return rig->port_events->renewal_costs(&rig->lc);
+}
+
+static void renews(struct rig *rig)
+{
+	rig->port_events->renews(&rig->lc);
+}
+
+static void a_renewal_ends_the_lease(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	rig_disconnect(rig);
+	rig_forget(rig);
+	renews(rig);
+	assert_int_equal(told_deadline_us, rig->now_us + 4690 * MS);
+	rig_run(rig, 4690 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+	assert_false(session_lease_is_valid(&rig->lc));
+}
+
+/* The loop was late, and so is the answer. */
+static void a_late_answer_revives_nothing(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	renews(rig);
+	rig->now_us += 5 * SECOND;
+	rig_forget(rig);
+	rig->port_events->connected(&rig->lc, &(struct ensemble_session){.id = RIG_SESSION},
+	                            RIG_TIMEOUT_US, rig->now_us - 5 * SECOND);
+	rig_expect_told(rig, "over");
+	rig_forget(rig);
+}
+
+/* The guardian does not act on a doubt before it is certain, and on a renewal at once. */
+static void a_renewal_in_doubt(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	rig_doubt(rig);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	renews(rig);
+	assert_int_equal(told_deadline_us, rig->now_us + 4690 * MS);
+}
+
+static void costs_only_who_holds_or_waits(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	assert_int_equal(renewal_costs(rig), 0);
+	session_set_busy(&rig->lc, true);
+	assert_int_equal(renewal_costs(rig), 9980 * MS);
+	rig_forget(rig);
+}
+
+/* Nobody needs the session: a new one has all of its lease. */
+static void leaves_a_session_with_a_late_renewal(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	renews(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_forget(rig);
+	rig->in_use = true;
+	rig_answer_version(rig, 1);
+	rig_answer_version(rig, 2);
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	session_check(&rig->lc);
+	rig->in_use = false;
+	rig_answer_version(rig, 3);
+	rig_forget(rig);
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "close, open 15 s");
+	rig_expect_told(rig, "ended");
+	assert_false(lease_expects_late_renewal(&rig->session.lease));
+}
+
+/* A server grants more than was asked for. The next process asks for the same again, and the
+ * session is no longer than that from then on. */
+static void no_more_than_was_asked_for(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	rig_accept(rig, RIG_SESSION, 30 * SECOND);
+	rig_find_home(rig);
+	rig_answer_version(rig, 0);
+	assert_int_equal(told_deadline_us, rig->now_us + 14670 * MS);
+	assert_int_equal(rig->session.lease.timeout_us, RIG_TIMEOUT_US);
+	rig_forget(rig);
+}
+
 /* ---- doubt ---- */
 
 static void doubted(void **state)
@@ -578,6 +684,12 @@ int main(void)
 		READY(three_steps),
 		READY(not_fresh),
 		READY(less_is_granted),
+		READY(a_renewal_ends_the_lease),
+		READY(a_late_answer_revives_nothing),
+		READY(a_renewal_in_doubt),
+		READY(costs_only_who_holds_or_waits),
+		READY(leaves_a_session_with_a_late_renewal),
+		cmocka_unit_test_setup_teardown(no_more_than_was_asked_for, set_up, tear_down),
 		READY(ticks_are_longer),
 		READY(ticks_are_longer_than_the_steps),
 		READY(ticks_are_too_long_for_the_session),

@@ -162,11 +162,49 @@ mutant(2, 'second_write_is_late', 'listing.c',
        '',
        unit('tests/layer/loss.c'))
 mutant(2, 'connection_is_no_evidence', 'lease.c',
-       'moved = extend(lease, lease->connect_us);',
+       'moved |= extend(lease, lease->connect_us);',
        ';',
        LEASE)
 
 # ---- 3: a valid lease at every grant and use ----
+
+SESSION_LEASE = unit('tests/layer/session_lease.c')
+mutant(45, 'renewal_not_counted', 'lease.c',
+       '\tlease->renews_us = now_us;',
+       '\t(void)now_us;',
+       LEASE)
+mutant(45, 'given_up_renewal_forgotten', 'lease.c',
+       '\tif (lease->renews_us < lease->late_us)\n\t\tlease->late_us = lease->renews_us;\n',
+       '',
+       LEASE)
+mutant(45, 'forgotten_at_the_next_answer', 'lease.c',
+       '\tlease->renews_us = INT64_MAX;\n',
+       '\tlease->renews_us = lease->late_us = INT64_MAX;\n',
+       LEASE)
+mutant(45, 'late_renewal_stays_where_it_was', 'lease.c',
+       '\t\tlease->late_us = sent_us;\n',
+       '',
+       LEASE)
+mutant(45, 'late_answer_revives', 'session.c',
+       '\tif (lc->session->limit.armed && !session_lease_is_valid(lc))\n\t\tlc->session->events->over(lc);\n',
+       '',
+       SESSION_LEASE)
+mutant(45, 'guardian_not_told_of_a_renewal', 'session.c',
+       '\t\ttimer_set(&lc->timers, &session->limit, lease_end(&session->lease));\n\tsession_tell_deadline(lc);\n}\n\nstatic int64_t length',
+       '\t\ttimer_set(&lc->timers, &session->limit, lease_end(&session->lease));\n}\n\nstatic int64_t length',
+       SESSION_LEASE)
+mutant(45, 'renewal_not_recorded', 'lease.c',
+       '\tif (carry_has(carry, 6)) {\n\t\tCARRY_TIME(carry, lease->renews_us);',
+       '\tif (carry_has(carry, 6)) {',
+       unit('tests/unit/lease.c'))
+mutant(45, 'session_of_a_late_renewal_kept', 'heartbeat.c',
+       '\t\theartbeat_retreat(lc, RETREAT_ANEW);\n',
+       '',
+       SESSION_LEASE)
+mutant(45, 'more_than_was_asked_for', 'session.c',
+       '\t\ttimeout_us = lc->config.session_timeout_us;\n',
+       '',
+       SESSION_LEASE)
 
 mutant(3, 'lease_not_checked_at_use', 'hold.c',
        '\tif (lease_left(lease, now) > 0)\n\t\treturn !lease',
@@ -197,8 +235,8 @@ mutant(3, 'grant_told_without_lease', 'tell.c',
        '\treturn true;',
        sim('leases', 220))
 mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
-       'left > 0 && left >= lease->timeout_us / 8 &&\n'
-       '\t       lease->deadline_us - lease->lead_us >= next_answer',
+       'left > 0 && left >= longest / 8 &&\n'
+       '\t       lease_end(lease) - lease->lead_us >= next_answer',
        'left > 0',
        LEASE)
 mutant(3, 'idle_mount_does_not_beat', 'session.c',

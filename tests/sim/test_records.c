@@ -53,6 +53,8 @@ static struct forged_session a_session(void)
 		.answered_us = NOW,
 		.void_us = INT64_MIN,
 		.doubt_us = LC_FOREVER,
+		.renews_us = LC_FOREVER,
+		.late_us = LC_FOREVER,
 		.steps = 3,
 	};
 }
@@ -202,6 +204,9 @@ static void bad_sessions(void **unused)
 	SESSION(session.deadline_us = INT64_MIN + 1);
 	SESSION(session.void_us = NOW + 1);
 	SESSION(session.doubt_us = -2);
+	SESSION(session.renews_us = NOW + 1);
+	SESSION(session.late_us = NOW + 1);
+	SESSION(session.late_us = -2);
 	SESSION(session.pokes_seen = INT64_MAX);
 	SESSION(session.pokes_made = 2);
 }

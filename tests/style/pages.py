@@ -20,7 +20,7 @@ SETUP = ('examples/demo', 'tests/run')
 # fs/debian/build puts four blanks in front, and lintian wants no more than 80.
 CHANGE_WIDTH = 76
 # Lines of the longest pages, so that they stay a reference that is read.
-PAGE_LINES = {'zklockfs.5.scd': 700}
+PAGE_LINES = {'zklockfs.5.scd': 740}
 
 
 def text(*parts):

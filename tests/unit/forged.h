@@ -19,6 +19,7 @@ struct forged_session {
 	int64_t granted_us, away_us, connections, sessions, node_version, node_made, was_ready;
 	int64_t home_root, home_czxid, home_ctime_ms, home_number;
 	int64_t tick_us, timeout_us, deadline_us, sent_us[3], answered_us, steps, void_us, doubt_us;
+	int64_t renews_us, late_us;
 	int64_t pokes_seen, pokes_lost, pokes_made;
 };
 
@@ -78,6 +79,8 @@ static inline void forge_session(struct carry *carry, struct forged_session *ses
 	                                   &s->sent_us[1],    &s->sent_us[2],   &s->answered_us,
 	                                   &s->steps,         &s->void_us,      NULL});
 	forge_time(carry, &s->doubt_us);
+	forge_time(carry, &s->renews_us);
+	forge_time(carry, &s->late_us);
 	forge_numbers(carry, (int64_t *[]){&s->pokes_seen, &s->pokes_lost, &s->pokes_made, NULL});
 }
 

@@ -665,6 +665,163 @@ static void a_longer_tick_after_three_steps_is_a_doubt(void **state)
 	expect_deadline(&lease, now + 1 + GRANT);
 }
 
+/* ---- renewals ---- */
+
+/* 0.998 F - g for F = 5 s */
+#define FLOOR (4690 * MS)
+
+static struct lease proved(void)
+{
+	struct lease lease = connected(START);
+
+	lease_answered(&lease, START, START);
+	return lease;
+}
+
+static void a_renewal_counts_until_it_is_answered(void **state)
+{
+	struct lease lease = proved();
+
+	(void)state;
+	lease_renews(&lease, START + 3 * S);
+	expect_deadline(&lease, START + 3 * S + FLOOR);
+	assert_int_equal(lease_certain_end(&lease), START + 3 * S + FLOOR);
+	assert_false(lease_expects_late_renewal(&lease));
+	lease_connected(&lease, T, START + 3 * S);
+	expect_deadline(&lease, START + GRANT);
+	/* It never makes a lease longer. */
+	lease_renews(&lease, START + 12 * S);
+	expect_deadline(&lease, START + GRANT);
+}
+
+static void a_renewal_that_was_given_up_counts_for_ever(void **state)
+{
+	struct lease lease = proved();
+
+	(void)state;
+	lease_renews(&lease, START + 3 * S);
+	lease_renews(&lease, START + 5 * S);
+	lease_renews(&lease, START + 6 * S);
+	expect_deadline(&lease, START + 3 * S + FLOOR);
+	assert_true(lease_expects_late_renewal(&lease));
+	lease_connected(&lease, T, START + 6 * S);
+	expect_deadline(&lease, START + 3 * S + FLOOR);
+	/* Any answered write of a later moment shows that it was not carried out before that. */
+	assert_true(lease_answered(&lease, START + 7 * S, START + 7 * S + 1));
+	expect_deadline(&lease, START + 7 * S + FLOOR);
+	assert_true(lease_answered(&lease, START + 7 * S + 2, START + 7 * S + 3));
+	expect_deadline(&lease, START + 7 * S + 2 + FLOOR);
+	assert_false(lease_answered(&lease, START + 7 * S + 1, START + 7 * S + 4));
+	expect_deadline(&lease, START + 7 * S + 2 + FLOOR);
+	/* The next connection, and its answer, do not end it; a new session does. */
+	lease_renews(&lease, START + 8 * S);
+	expect_deadline(&lease, START + 7 * S + 2 + FLOOR);
+	lease_connected(&lease, T, START + 8 * S);
+	lease_answered(&lease, START + 9 * S, START + 9 * S);
+	expect_deadline(&lease, START + 9 * S + FLOOR);
+	lease_again(&lease);
+	assert_false(lease_expects_late_renewal(&lease));
+	lease_connected(&lease, T, START + 10 * S);
+	lease_answered(&lease, START + 10 * S, START + 10 * S);
+	expect_deadline(&lease, START + 10 * S + GRANT);
+}
+
+/* One that left before the first write was answered. */
+static void a_renewal_without_a_lease_counts(void **state)
+{
+	struct lease lease = connected(START);
+
+	(void)state;
+	lease_renews(&lease, START + S);
+	lease_renews(&lease, START + 2 * S);
+	expect_nothing(&lease);
+	lease_connected(&lease, T, START + 2 * S);
+	lease_answered(&lease, START + 3 * S, START + 3 * S);
+	expect_deadline(&lease, START + 3 * S + FLOOR);
+}
+
+/* F is the larger of 5 s and 5/2 tick, at most T. */
+static void the_shortest_session_of_any_server(void **state)
+{
+	static const struct {
+		int64_t tick_us, timeout_us, left_us;
+	} rows[] = {
+		{2 * S, 15 * S, 4690 * MS},
+		{500 * MS, 15 * S, 4690 * MS},
+		{4 * S, 40 * S, 9680 * MS},
+		{2 * S, 4 * S, 3692 * MS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct lease lease;
+
+		lease_begin(&lease, rows[i].tick_us, 0);
+		lease_connected(&lease, rows[i].timeout_us, START);
+		lease_answered(&lease, START, START);
+		lease_renews(&lease, START);
+		expect_deadline(&lease, START + rows[i].left_us);
+	}
+}
+
+static void what_a_renewal_costs(void **state)
+{
+	struct lease lease = connected(START);
+
+	(void)state;
+	assert_int_equal(lease_renewal_costs(&lease, START), 0); /* there is no lease */
+	lease_answered(&lease, START, START);
+	assert_int_equal(lease_renewal_costs(&lease, START), GRANT - FLOOR);
+	assert_int_equal(lease_renewal_costs(&lease, START + 9979 * MS), MS);
+	assert_int_equal(lease_renewal_costs(&lease, START + 9980 * MS), 0);
+	assert_int_equal(lease_renewal_costs(&lease, START + 12 * S), 0);
+	assert_int_equal(lease_renewal_costs(&lease, START + 60 * S), 0);
+	/* Another one on its way costs no more. */
+	lease_renews(&lease, START + S);
+	assert_int_equal(lease_renewal_costs(&lease, START + S), 0);
+}
+
+/* A renewal that the last process has sent was given up with it. */
+static void a_renewal_of_the_process_before(void **state)
+{
+	struct lease lease = proved(), next;
+	struct carry carry = {0}, read = {.loads = true};
+
+	(void)state;
+	lease_renews(&lease, START + S);
+	lease_renews(&lease, START + 2 * S);
+	lease.late_us = START + 3 * S;
+	carry_begin(&carry);
+	lease_carry(&carry, &lease, INT64_MAX);
+	carry_read(&read, carry.data, carry.len);
+	lease_begin(&next, TICK, 0);
+	lease_carry(&read, &next, START + 4 * S);
+	assert_null(read.bad);
+	expect_deadline(&next, START + 2 * S + FLOOR);
+	lease_renews(&next, START + 4 * S);
+	lease_connected(&next, T, START + 4 * S);
+	expect_deadline(&next, START + 2 * S + FLOOR);
+	carry_end(&carry);
+}
+
+/* Locks are granted all the same, also with the lead of `term`. */
+static void fresh_though_a_renewal_was_given_up(void **state)
+{
+	struct lease lease;
+
+	(void)state;
+	lease_begin(&lease, TICK, 2500 * MS);
+	lease_connected(&lease, T, START);
+	lease_renews(&lease, START);
+	lease_renews(&lease, START);
+	lease_connected(&lease, T, START);
+	lease_answered(&lease, START + S, START + S + 100 * MS);
+	assert_true(lease_fresh(&lease, START + S + 100 * MS));
+	/* F/8 = 0.625 s must be left before the lead. */
+	assert_true(lease_fresh(&lease, START + S + FLOOR - 2500 * MS - 625 * MS));
+	assert_false(lease_fresh(&lease, START + S + FLOOR - 2500 * MS - 625 * MS + 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -701,6 +858,13 @@ int main(void)
 		cmocka_unit_test(a_doubt_without_a_lease),
 		cmocka_unit_test(a_longer_tick_wants_new_steps),
 		cmocka_unit_test(a_longer_tick_after_three_steps_is_a_doubt),
+		cmocka_unit_test(a_renewal_counts_until_it_is_answered),
+		cmocka_unit_test(a_renewal_that_was_given_up_counts_for_ever),
+		cmocka_unit_test(a_renewal_without_a_lease_counts),
+		cmocka_unit_test(the_shortest_session_of_any_server),
+		cmocka_unit_test(what_a_renewal_costs),
+		cmocka_unit_test(a_renewal_of_the_process_before),
+		cmocka_unit_test(fresh_though_a_renewal_was_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

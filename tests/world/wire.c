@@ -249,6 +249,8 @@ static void connect_next(struct wire *wire)
 {
 	wire->connect_us = wire->heard_us = wire->sent_us = wire->clock_us(wire->ctx);
 	choose_server(wire);
+	if (wire->session && wire->events->renews)
+		wire->events->renews(wire->events_ctx);
 	wire->conn = conn_open(wire->world, wire->cursor, wire->session, wire->timeout_us,
 	                       wire->last_zxid, arrived, wire);
 	wire->state = WIRE_GREETING;

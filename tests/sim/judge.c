@@ -69,7 +69,11 @@ struct node *judge_entry(const struct tree *tree, const struct taker *taker)
 
 bool judge_works_on(const struct taker *taker)
 {
-	int64_t most_us = taker->sim->plan.timeout_us * 8 / 10;
+	const struct mount *mount = taker->mount;
+	/* The session's timeout, which may have become shorter since the loss. */
+	int64_t granted_us = taker->lost_granted_us < mount->granted_us ? taker->lost_granted_us
+	                                                                : mount->granted_us;
+	int64_t most_us = granted_us * 8 / 10;
 
 	if (taker->phase != T_LOST)
 		return false;
@@ -416,6 +420,7 @@ void judge_lost(struct taker *taker)
 	struct sim *sim = taker->sim;
 
 	taker->lost_clock_us = host_clock_us(&taker->mount->host);
+	taker->lost_granted_us = taker->mount->granted_us;
 	taker->forfeited = taker->mount->forfeited;
 	taker->guarding = (taker->forfeited || sim->plan.loss_lead_us) &&
 	                  judge_entry(&sim->world.proposed, taker);

@@ -29,6 +29,7 @@
 /* After a silence the lease wants two more steps, each w after the other, or T/6
  * while nobody waits. */
 #define AFTER_TROUBLE_US(sim) (2500000 + (sim)->plan.tick_us + (sim)->plan.timeout_us / 3)
+#define LATE_US 70000000  /* a lock is listed, of which an entry may come late */
 #define ALONE_US 4000000  /* a waiter has an entry */
 #define UNHELD_US 1000000 /* a taker that does not hold any more is told */
 #define SLACK_US 1000000  /* a time limit may end so much later */

@@ -28,6 +28,8 @@ static int64_t session_timeout(const struct sim *sim, int64_t id)
 		if (session->id == id)
 			timeout_us = session->timeout_us;
 	/* Some servers may have granted a shorter one since. */
+	if (sim->world.config.limit_least_us && timeout_us > sim->world.config.limit_least_us)
+		timeout_us = sim->world.config.limit_least_us;
 	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
 		if (sim->world.config.timeout_max_us[i] &&
 		    timeout_us > sim->world.config.timeout_max_us[i])

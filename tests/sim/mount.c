@@ -56,13 +56,18 @@ static int64_t wall_ms(void *ctx)
 static void deadline(void *ctx, int64_t deadline_us)
 {
 	struct mount *mount = mount_of(ctx);
-	int64_t lease = mount_doubted(mount) ? mount->lease.deadline_us : lease_end(&mount->lease);
+	int64_t lease =
+		mount_doubted(mount) ? lease_certain_end(&mount->lease) : lease_end(&mount->lease);
 
 	if (mount->vanishing)
 		return;
-	if (deadline_us > mount->deadline_us && !mount->host.wire.evidence)
+	/* The answer of a renewal gives back what it had cost, and no more. */
+	if (deadline_us > mount->deadline_us && !mount->host.wire.evidence &&
+	    (!mount->host.wire.joining || deadline_us > mount->proved_us))
 		sim_violation(mount->sim, "a: %s extends its lease, and no write was answered OK",
 		              mount->host.name);
+	if (mount->host.wire.evidence)
+		mount->proved_us = deadline_us;
 	if (deadline_us != INT64_MIN && deadline_us != lease && !mount->lease_blurred)
 		sim_violation(mount->sim,
 		              "a: %s has a lease until %" PRId64
@@ -95,6 +100,15 @@ static void note_lease_over(struct mount *mount)
 		mount->lease_over_us = host_clock_us(&mount->host);
 }
 
+static void renews(void *ctx)
+{
+	struct mount *mount = mount_of(ctx);
+
+	note_lease_over(mount);
+	lease_renews(&mount->lease, host_clock_us(&mount->host));
+	note_lease_over(mount);
+}
+
 static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 {
 	struct mount *mount = mount_of(ctx);
@@ -104,7 +118,11 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 		mount->lease_session = mount->host.wire.session;
 		lease_again(&mount->lease);
 	}
+	/* No server lengthens a session: what was asked is kept to. */
+	if (timeout_us > mount->sim->plan.timeout_us)
+		timeout_us = mount->sim->plan.timeout_us;
 	lease_connected(&mount->lease, timeout_us, connect_us);
+	mount->granted_us = mount->lease.timeout_us;
 	note_lease_over(mount);
 }
 
@@ -128,7 +146,8 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 		return true;
 	taker = judge_owner(mount->sim, &named);
 	/* The delete of an evicted or unknown entry may or may not count: the judge cannot tell. */
-	mount->lease_blurred |= !taker || taker->marked_us >= 0 || mount->sim->plan.copies;
+	mount->lease_blurred |= !taker || taker->marked_us >= 0 || mount->sim->plan.copies ||
+	                        mount->sim->plan.weight[FAULT_BACKLOG];
 	return taker && taker->mount == mount;
 }
 
@@ -276,6 +295,7 @@ static const struct host_hooks hooks = {
 	.ends = ends,
 	.stood_still = stood_still,
 	.freeze = wire_freezes,
+	.renews = renews,
 	.joined = joined,
 	.wrote = wrote,
 	.greets = greets,

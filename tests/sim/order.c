@@ -126,6 +126,22 @@ static unsigned read_shape(const struct node *node, int *ret_pid)
 	return shape;
 }
 
+/* A create that was given up is done late, behind a barrier. If its taker has not found that entry
+ * by then, it makes another one: then the late entry is nobody's. */
+static void find_late(struct node *node)
+{
+	struct node *other;
+
+	DL_FOREACH(node->parent->children, other)
+		if (other != node && other->shape && other->who == node->who &&
+		    other->stat.ephemeral_owner == node->stat.ephemeral_owner) {
+			if (node->behind)
+				node->who = WHO_FOREIGN;
+			else if (other->behind)
+				other->who = WHO_FOREIGN;
+		}
+}
+
 unsigned order_shape(struct node *node)
 {
 	int pid;
@@ -135,6 +151,8 @@ unsigned order_shape(struct node *node)
 		if (node->stat.ephemeral_owner & WORLD_FOREIGN || !node->stat.ephemeral_owner)
 			pid = -1; /* whatever pid its name has */
 		node->who = pid >= 0 ? pid : WHO_FOREIGN;
+		if (pid >= 0 && node->parent && names_of->plan.weight[FAULT_BACKLOG])
+			find_late(node);
 	}
 	return node->shape;
 }

@@ -37,6 +37,27 @@ static void judge_waiter(struct taker *taker)
 		              mount->host.name, taker->lock->name);
 }
 
+/* An entry of a create that was done late is found by a listing of its lock. */
+static void judge_late(struct sim *sim, struct node *node, struct taker *owner)
+{
+	bool lone = !owner || owner->phase == T_LEFT || owner->phase == T_FAILED;
+
+	if (!node->behind || !judge_is_entry(node))
+		return;
+	if (!lone || !world_session_alive(&sim->world, node->stat.ephemeral_owner))
+		node->late_since_us = 0;
+	else if (!node->late_since_us)
+		node->late_since_us = now_us(sim);
+	for (int i = 0; node->late_since_us && i < sim->plan.mounts; i++) {
+		struct mount *mount = &sim->mounts[i];
+
+		if (mount->host.wire.session == node->stat.ephemeral_owner &&
+		    now_us(sim) - later(node->late_since_us, mount_trouble(mount)) > LATE_US)
+			sim_violation(sim, "d: %s of %s, which came late, stays in its lock",
+			              node->path, mount->host.name);
+	}
+}
+
 static void judge_node(struct sim *sim, struct lock_state *lock, struct node *node)
 {
 	struct taker *owner = judge_owner(sim, node);
@@ -44,6 +65,7 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 	bool lone;
 
 	marks_judge_node(sim, node);
+	judge_late(sim, node, owner);
 	if (!owner || owner->life != owner->mount->life)
 		return;
 	trouble_us = mount_trouble(owner->mount);
@@ -57,7 +79,8 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 	/* An entry of a former session, which the mount has given up, goes with that session. */
 	if (node->stat.ephemeral_owner != owner->mount->host.wire.session)
 		return;
-	if (node->lone_since_us && now_us(sim) - node->lone_since_us > BRISK_US(sim) &&
+	if (node->lone_since_us && !node->behind &&
+	    now_us(sim) - node->lone_since_us > BRISK_US(sim) &&
 	    now_us(sim) - trouble_us > SETTLED_US)
 		sim_violation(sim, "d: %s of %s stays in %s, its taker has %s", node->name,
 		              owner->mount->host.name, lock->name,

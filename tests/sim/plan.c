@@ -57,6 +57,64 @@ static const struct profile *pick_profile(struct rng *rng)
 	return profile;
 }
 
+/* The least limit that a server may have: rule 45 counts with it; and no mount refuses it. */
+static int64_t least_limit(const struct plan *plan)
+{
+	int64_t least_us = lease_smallest_timeout(plan->tick_us, plan->loss_lead_us);
+
+	return least_us > LEASE_FLOOR_US ? least_us : LEASE_FLOOR_US;
+}
+
+/* Renewals whose answers are lost with the network, and such as are carried out late. */
+static void make_renewals(struct plan *plan, struct rng *rng)
+{
+	struct world_config *world = &plan->world;
+	int64_t asked_us;
+
+	plan->profile = "renewals";
+	if (plan->timeout_us < 8000000) {
+		plan->timeout_us = 15000000;
+		world->tick_us = plan->tick_us = rng_chance(rng, 500) ? 2000000 : 500000;
+	}
+	asked_us = plan->timeout_us;
+	plan->long_holds = 900;
+	plan->hold_us = 2 * plan->timeout_us;
+	plan->jump_us = 0;
+	plan->fault_gap_us = plan->timeout_us / 2;
+	plan->chaos_us = 8 * plan->timeout_us;
+	world->refuse_session_ppm = 0;
+	world->servers = rng_chance(rng, 800) ? 3 : world->servers;
+	world->limit_least_us = least_limit(plan);
+	if (world->limit_least_us > asked_us)
+		world->limit_least_us = asked_us;
+	world->limit_most_us = asked_us;
+	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
+		world->timeout_max_us[i] = rng_chance(rng, 500) ? asked_us : world->limit_least_us;
+	if (rng_chance(rng, 300))
+		world->timeout_min_us[rng_below(rng, WORLD_SERVERS_MAX)] =
+			rng_between(rng, asked_us, 2 * asked_us);
+	for (int i = 0; i < FAULT_KINDS; i++)
+		plan->weight[i] = 0;
+	plan->weight[FAULT_DARK] = plan->weight[FAULT_LATE] = 4;
+	plan->weight[FAULT_CRASH] = 2;
+	plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = plan->weight[FAULT_ELECT] = 1;
+}
+
+/* Creates that a server does when they were given up long ago. */
+static void make_backlogs(struct plan *plan)
+{
+	plan->profile = "backlogs";
+	plan->jump_us = 0;
+	plan->fault_gap_us = plan->timeout_us / 2;
+	plan->chaos_us = 8 * plan->timeout_us;
+	plan->world.refuse_session_ppm = 0;
+	plan->world.servers = 3;
+	for (int i = 0; i < FAULT_KINDS; i++)
+		plan->weight[i] = 0;
+	plan->weight[FAULT_BACKLOG] = 6;
+	plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = 1;
+}
+
 /* Rare worlds, with random numbers of their own, so that all other seeds stay the same. */
 static void make_rare(struct plan *plan, uint64_t seed)
 {
@@ -190,6 +248,10 @@ static void make_rare(struct plan *plan, uint64_t seed)
 			plan->weight[i] = 0;
 		plan->weight[FAULT_STRAY] = 4;
 		plan->weight[FAULT_CUT] = plan->weight[FAULT_KILL_SESSION] = 1;
+	} else if (dice >= 830 && dice < 840) {
+		make_backlogs(plan);
+	} else if (dice >= 840 && dice < 880) {
+		make_renewals(plan, &rng);
 	} else if (dice >= 880 && dice < 900) {
 		/* Other clients make entries with the UUIDs of takers, at any place in a queue. */
 		plan->profile = "forgers";
@@ -243,6 +305,27 @@ static void choose_limits(struct plan *plan, uint64_t seed)
 
 	if (rng_chance(&rng, 100) && !plan->lossless)
 		plan->limits = 300;
+}
+
+/* What servers do with sessions. */
+static void choose_servers(struct plan *plan, uint64_t seed)
+{
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 47};
+	struct world_config *world = &plan->world;
+	int64_t least_us = least_limit(plan);
+
+	/* A process that goes on knows no locks but those of its takers: rule 18. */
+	if (plan->weight[FAULT_BACKLOG])
+		plan->reloads = plan->deaths = 0;
+	world->takes_old_mail = true;
+	world->balanced = rng_chance(&rng, 200);
+	if (plan->short_sessions)
+		return;
+	/* A limit of nine tenths, which was chosen above, is not always allowed. */
+	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
+		if (world->timeout_max_us[i] &&
+		    (world->timeout_max_us[i] < least_us || rng_chance(&rng, 500)))
+			world->timeout_max_us[i] = least_us;
 }
 
 static void choose_reuse(struct plan *plan, uint64_t seed)
@@ -366,5 +449,6 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	choose_deaths(plan, seed);
 	choose_limits(plan, seed);
 	choose_reuse(plan, seed);
+	choose_servers(plan, seed);
 	choose_clients(plan, seed);
 }

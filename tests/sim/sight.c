@@ -222,6 +222,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 
 	if (!parent)
 		return;
+	DL_FOREACH(parent->children, node)
+		order_shape(node); /* which may find that a former one is nobody's */
 	DL_FOREACH(parent->children, node) {
 		struct taker *taker = judge_owner(sim, node), *before;
 		bool again;
@@ -243,8 +245,8 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 		}
 		before = last[taker->mount->host.index];
 		/* Not if the taker's first create may have been refused, or have found no
-		 * lock, or if its entry was deleted alone. */
-		if (before && before->entry_session == taker->entry_session &&
+		 * lock, or was done late, or if its entry was deleted alone. */
+		if (before && !node->behind && before->entry_session == taker->entry_session &&
 		    !before->former_token && !sim->plan.weight[FAULT_REFUSE] &&
 		    !taker->evicted_alone && lock->absent_us < taker->took_us &&
 		    !taker->former_token && before->wait_us && taker->wait_us && !taker->crowd &&

@@ -147,6 +147,7 @@ struct taker {
 	bool evicted_alone;        /* one of its entries was deleted, but not with a session */
 	bool handed;               /* of a holder: it got the lock from another one of its mount */
 	int64_t lost_clock_us;     /* T_LOST: when it lost the lock */
+	int64_t lost_granted_us;   /* T_LOST: the timeout of the session then */
 	bool evicted_front;        /* it was its mount's first waiter when evicted */
 	bool forfeited;            /* T_LOST, and its entry has to stay until it leaves */
 	bool guarding;             /* T_LOST: its entry was there, and has to stay on */
@@ -236,8 +237,10 @@ struct mount {
 	struct lease last_lease; /* at the last recorded turn */
 	bool suspected;          /* since then the engine has asked, and doubts its clock */
 	int64_t deadline_us;     /* as the engine has told */
+	int64_t proved_us;       /* and as it told when a write was answered OK */
 	struct lease lease;      /* the judge's own, from the answers */
 	int64_t lease_session;
+	int64_t granted_us;      /* the timeout of the last session that was granted */
 	int64_t lease_over_us;   /* when it was last over, by the mount's clock; -1: never */
 	int64_t trouble_us;      /* the last moment of trouble so far */
 	int64_t died_us[3];      /* the last times, the latest first */

@@ -136,6 +136,7 @@ struct conn *conn_open(struct world *world, int server, int64_t session, int64_t
 	struct parcel *hello = parcel_new(world);
 
 	conn->world = world;
+	conn->serial = ++world->conn_count;
 	conn->server = server;
 	conn->session = session;
 	conn->timeout_us = timeout_us;

@@ -222,6 +222,7 @@ static void wire_up(struct host *host)
 	if (!host->hooks)
 		return;
 	host->wire.freeze = host->hooks->freeze;
+	host->wire.renews = host->hooks->renews;
 	host->wire.joined = host->hooks->joined;
 	host->wire.wrote = host->hooks->wrote;
 	host->wire.greets = host->hooks->greets;

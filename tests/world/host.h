@@ -24,6 +24,7 @@ struct host_hooks {
 	void (*stood_still)(struct host *host);
 	/* As in struct wire. */
 	void (*freeze)(void *ctx, int64_t duration_us);
+	void (*renews)(void *ctx);
 	void (*joined)(void *ctx, int64_t timeout_us, int64_t connect_us);
 	void (*wrote)(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path);
 	void (*greets)(void *ctx);

@@ -248,6 +248,8 @@ int64_t world_trouble(const struct world *world, int index)
 		until = server->hung_until_us;
 	if (until < leader->hung_until_us)
 		until = leader->hung_until_us;
+	if (until < server->backlog_until_us)
+		until = server->backlog_until_us;
 	if (until < server->link[UP].stalled_until_us)
 		until = server->link[UP].stalled_until_us;
 	if (until < server->link[DOWN].stalled_until_us)

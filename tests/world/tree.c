@@ -191,6 +191,7 @@ static void apply_create(struct tree *tree, const struct change *change, int64_t
 	node->path = change->path;
 	node->data = change->data;
 	node->data_len = change->data_len;
+	node->behind = change->behind;
 	node->stat = (struct ensemble_stat){.czxid = zxid,
 	                                    .mzxid = zxid,
 	                                    .ctime_ms = wall_ms,

@@ -37,11 +37,12 @@ struct node {
 	int32_t counter; /* creates under this node so far: the next sequence number */
 	const void *data;
 	int data_len;
+	bool behind; /* as in struct change */
 	/* Notes of the judge: */
 	int who;
 	unsigned shape; /* 0: neither this nor `who` was read yet */
 	unsigned slots; /* 0: not read yet */
-	int64_t lone_since_us, could_since_us;
+	int64_t lone_since_us, could_since_us, late_since_us;
 	int64_t marked_us, poked_us; /* 0: not */
 	bool asked_away;
 	/* A mount has promised that the node will go: when, which mount, in which of its lives. */
@@ -65,7 +66,8 @@ struct change {
 	const void *data;
 	int data_len;
 	int64_t owner;
-	int op; /* its place in the request */
+	int op;      /* its place in the request */
+	bool behind; /* CREATE: a write of a later connection of its session came before it */
 };
 
 void tree_init(struct tree *tree, struct arena *arena);

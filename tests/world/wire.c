@@ -15,6 +15,11 @@
 #include <string.h>
 #include <utlist.h>
 
+/* A server that has turned a scout away may do so again. */
+#define SCOUT_PAUSE_US 250000
+/* How often it is asked what a renewal costs. */
+#define LOOK_US 50000
+
 /* One submit() that is not answered yet. */
 struct pending {
 	ensemble_answer_fn *answer;
@@ -232,6 +237,8 @@ void wire_darken(struct wire *wire, int64_t until_us)
 	wire->dark_until_us = until_us;
 	if (wire->conn)
 		stall_both(wire->conn, until_us);
+	if (wire->scout)
+		stall_both(wire->scout, until_us);
 }
 
 static void choose_server(struct wire *wire)
@@ -245,12 +252,75 @@ static void choose_server(struct wire *wire)
 	wire->again = false;
 }
 
+static void end_scout(struct wire *wire)
+{
+	if (wire->scout)
+		conn_abandon(wire->scout, -1);
+	wire->scout = NULL;
+}
+
+static void greet(struct wire *wire);
+
 static void connect_next(struct wire *wire)
 {
 	wire->connect_us = wire->heard_us = wire->sent_us = wire->clock_us(wire->ctx);
 	choose_server(wire);
 	if (wire->session && wire->events->renews)
+		wire->state = WIRE_HELD;
+	else
+		greet(wire);
+}
+
+/* Behind an address with several servers it may meet another one than the greeting. */
+static void send_scout(struct wire *wire)
+{
+	const struct world_config *config = &wire->world->config;
+	int server = config->balanced ? (int)rng_below(&wire->rng, (uint64_t)config->servers)
+	                              : wire->cursor;
+
+	wire->scout = conn_open(wire->world, server, 0, 1, 0, arrived, wire);
+	if (wire->dark_until_us > wire->world->agenda->now_us)
+		stall_both(wire->scout, wire->dark_until_us);
+}
+
+/* True: it was granted a session, which is closed. False, and there is no scout: it is lost. */
+static bool scout_is_back(struct wire *wire)
+{
+	struct letter *letter = wire->scout ? conn_receive(wire->scout) : NULL;
+
+	if (!letter)
+		return false;
+	if (letter->kind == LETTER_ACCEPTED)
+		world_close_session(wire->world, letter->session);
+	end_scout(wire);
+	return letter->kind == LETTER_ACCEPTED;
+}
+
+static void lose_connection(struct wire *wire);
+static const char *name_server(struct wire *wire);
+
+static void hold_back(struct wire *wire)
+{
+	bool scouts = wire->scout;
+
+	if (scout_is_back(wire) || wire->events->renewal_costs(wire->events_ctx) == 0) {
+		end_scout(wire);
+		wire->state = WIRE_TOLD;
+		wire->connect_us = wire->clock_us(wire->ctx);
+		if (wire->renews)
+			wire->renews(wire->ctx);
 		wire->events->renews(wire->events_ctx);
+	} else if (scouts && !wire->scout) {
+		wire->scout_us = wire->clock_us(wire->ctx) + SCOUT_PAUSE_US;
+		wire->events->turned_away(wire->events_ctx, name_server(wire));
+		lose_connection(wire);
+	} else if (!scouts && wire->clock_us(wire->ctx) >= wire->scout_us) {
+		send_scout(wire);
+	}
+}
+
+static void greet(struct wire *wire)
+{
 	wire->conn = conn_open(wire->world, wire->cursor, wire->session, wire->timeout_us,
 	                       wire->last_zxid, arrived, wire);
 	wire->state = WIRE_GREETING;
@@ -318,7 +388,9 @@ static void lose_connection(struct wire *wire)
 
 	if (mutation == MUTATE_late_write)
 		remember_late(wire);
-	conn_abandon(wire->conn, some_of_it(wire));
+	end_scout(wire);
+	if (wire->conn)
+		conn_abandon(wire->conn, some_of_it(wire));
 	wire->conn = NULL;
 	wire->state = WIRE_RESTING;
 	wire->told_connected = wire->drop_asked = false;
@@ -340,6 +412,7 @@ static void end_session(struct wire *wire, bool refused)
 
 	trace("wire: session %" PRIx64 " ended%s", (uint64_t)wire->session,
 	      refused ? ", refused" : "");
+	end_scout(wire);
 	if (wire->conn)
 		conn_abandon(wire->conn, -1);
 	wire->conn = NULL;
@@ -399,7 +472,9 @@ static void accepted(struct wire *wire, const struct letter *letter)
 		send_pending(wire, pending);
 	if (wire->joined)
 		wire->joined(wire->ctx, wire->timeout_us, wire->connect_us);
+	wire->joining = true;
 	wire->events->connected(wire->events_ctx, &session, wire->timeout_us, wire->connect_us);
+	wire->joining = false;
 }
 
 static void changed(struct wire *wire, const struct letter *letter)
@@ -510,16 +585,22 @@ static void read_letters(struct wire *wire)
 			return;
 }
 
+/* To a server, or there. */
+static bool is_on_its_way(const struct wire *wire)
+{
+	return wire->conn || wire->state == WIRE_HELD || wire->state == WIRE_TOLD;
+}
+
 /* Gives up a server that is silent for too long, and pings in time. */
 static void keep_time(struct wire *wire)
 {
 	int64_t now_us = wire->clock_us(wire->ctx);
 
-	if (!wire->conn)
+	if (!is_on_its_way(wire))
 		return;
 	if (wire->drop_asked || now_us - wire->heard_us >= wire->timeout_us * 2 / 3) {
 		trace("wire: session %" PRIx64 " gives server %d up%s", (uint64_t)wire->session,
-		      wire->conn->server, wire->drop_asked ? ", asked to" : "");
+		      wire->cursor, wire->drop_asked ? ", asked to" : "");
 		lose_connection(wire);
 		return;
 	}
@@ -595,6 +676,7 @@ static void wire_close(struct ensemble *ensemble, bool farewell)
 	if (wire->conn && wire->state == WIRE_CONNECTED && farewell &&
 	    wire_trouble(wire) < wire->world->agenda->now_us)
 		world_close_session(wire->world, wire->session);
+	end_scout(wire);
 	if (wire->conn)
 		conn_abandon(wire->conn, -1);
 	wire->conn = NULL;
@@ -621,7 +703,7 @@ static void wire_drop(struct ensemble *ensemble)
 {
 	struct wire *wire = wire_of(ensemble);
 
-	if (wire->conn)
+	if (is_on_its_way(wire))
 		wire->drop_asked = true;
 }
 
@@ -675,12 +757,15 @@ static int64_t wire_prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd
 	int64_t next_us = INT64_MAX;
 
 	*ret_pollfd = (struct pollfd){.fd = -1};
-	if (wire->doomed || wire->drop_asked || (wire->conn && wire->conn->inbox))
+	if (wire->doomed || wire->drop_asked || wire->state == WIRE_TOLD ||
+	    (wire->conn && wire->conn->inbox) || (wire->scout && wire->scout->inbox))
 		return 0;
 	if (wire->state == WIRE_RESTING)
 		next_us = wire->retry_us;
-	if (wire->conn)
+	if (is_on_its_way(wire))
 		next_us = wire->heard_us + wire->timeout_us * 2 / 3;
+	if (wire->state == WIRE_HELD)
+		next_us = earliest(next_us, now_us + LOOK_US);
 	if (wire->state == WIRE_CONNECTED && !wire->pending)
 		next_us = earliest(next_us, wire->sent_us + wire->timeout_us / 3);
 	if (next_us == INT64_MAX)
@@ -703,6 +788,10 @@ static void wire_process(struct ensemble *ensemble, short revents)
 	keep_time(wire);
 	if (wire->state == WIRE_RESTING && wire->clock_us(wire->ctx) >= wire->retry_us)
 		connect_next(wire);
+	else if (wire->state == WIRE_TOLD)
+		greet(wire);
+	if (wire->state == WIRE_HELD)
+		hold_back(wire);
 	wire->inside = false;
 }
 

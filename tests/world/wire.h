@@ -2,10 +2,11 @@
  *
  * wire.h - the port (ensemble.h) on the world, in the place of the ZooKeeper C client.
  *
- * It connects to one server after the other, pings when idle for T/3, gives a
- * server up that was silent for 2/3 T, tells the servers its watches again, and
- * answers all outstanding requests of a lost connection with UNKNOWN, whether they
- * were done or not. It never sends a request twice.
+ * It connects to one server after the other, and holds the greeting of an old session back until
+ * a scout, which is a new session, was granted there, or nothing is lost without an answer. It
+ * pings when idle for T/3, gives a server up that was silent for 2/3 T, tells the servers its
+ * watches again, and answers all outstanding requests of a lost connection with UNKNOWN, whether
+ * they were done or not. It never sends a request twice.
  */
 #ifndef WORLD_WIRE_H
 #define WORLD_WIRE_H
@@ -15,6 +16,8 @@
 enum wire_state {
 	WIRE_CLOSED,   /* open() was not called, or close() was */
 	WIRE_RESTING,  /* between two attempts */
+	WIRE_HELD,     /* the greeting of an old session is held back */
+	WIRE_TOLD,     /* it leaves with the next process() */
 	WIRE_GREETING, /* connecting, or the handshake is not answered */
 	WIRE_CONNECTED,
 	WIRE_ENDED, /* waits for close() */
@@ -31,8 +34,9 @@ struct wire {
 	void (*wake)(void *ctx);
 	/* Injected: the client's process is stopped. */
 	void (*freeze)(void *ctx, int64_t duration_us);
-	/* Evidence for a lease, before the engine is told: a connection, and a write answered OK.
-	 * Both may be NULL. */
+	/* Evidence for a lease, before the engine is told: a connection, and a write answered OK;
+	 * and that a session is about to be renewed. All may be NULL. */
+	void (*renews)(void *ctx);
 	void (*joined)(void *ctx, int64_t timeout_us, int64_t connect_us);
 	void (*wrote)(void *ctx, int64_t sent_us, enum ensemble_kind kind, const char *path);
 	/* Injected: the greeting of an old session is on its way. May be NULL. */
@@ -43,6 +47,8 @@ struct wire {
 	const struct ensemble_events *events;
 	void *events_ctx;
 	struct conn *conn;
+	struct conn *scout; /* HELD */
+	int64_t scout_us;   /* none goes before that */
 	int64_t session, timeout_us, last_zxid;
 	int64_t connect_us, retry_us, heard_us, sent_us;
 	int cursor;
@@ -62,6 +68,7 @@ struct wire {
 	unsigned long write_answers;
 	int64_t write_answered_us; /* world time of the last write answered OK */
 	bool evidence;             /* the engine is just being told of such an answer */
+	bool joining;              /* the engine is just being told of a connection */
 	bool proved;               /* there was such an answer on this connection */
 };
 

@@ -15,6 +15,11 @@
 /* Wall clock of the leader at virtual time 0. */
 #define WALL_BASE_MS 1700000000000
 
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 int64_t world_wall_ms(const struct world *world)
 {
 	return WALL_BASE_MS + world_now_us(world) / 1000;
@@ -144,6 +149,7 @@ static enum ensemble_result prepare(struct world *world, const struct ensemble_o
 		if (ops[i].kind == ENSEMBLE_CHECK)
 			continue;
 		change->op = i;
+		change->behind = transaction->behind;
 		tree_apply(&world->proposed, change, transaction->zxid, transaction->wall_ms);
 		transaction->count++;
 	}
@@ -213,6 +219,9 @@ static void leader_write(struct world *world, struct request *request)
 	transaction = log_transaction(world);
 	transaction->server = request->conn->server;
 	transaction->request = request;
+	transaction->behind = request->conn->serial < session->conn_serial;
+	if (!transaction->behind)
+		session->conn_serial = request->conn->serial;
 	if (world->refuse_next) {
 		result = ENSEMBLE_REFUSED;
 		world->refuse_next--;
@@ -251,29 +260,10 @@ void leader_request(struct world *world, struct request *request)
 		leader_write(world, request);
 }
 
-/* The queue of a server that has started again meanwhile, or has another leader, is lost. */
-static void backlog_ends(void *ctx, uint64_t generation)
+static void pass_on(struct world *world, struct request *request)
 {
-	struct request *request = ctx;
-	struct world *world = request->conn->world;
-
-	if (world->servers[request->conn->server].link_generation == generation)
-		world_forward(world, request);
-}
-
-void world_forward(struct world *world, struct request *request)
-{
-	const struct server *server = &world->servers[request->conn->server];
-	int64_t wait_until = server->backlog_until_us;
 	struct parcel *parcel;
 
-	if (wait_until < server->hung_until_us)
-		wait_until = server->hung_until_us;
-	if (server->backlog_until_us && wait_until > world_now_us(world)) {
-		agenda_at(world->agenda, wait_until, backlog_ends, request,
-		          server->link_generation);
-		return;
-	}
 	if (request->conn->server == world->leader) {
 		leader_request(world, request);
 		return;
@@ -282,6 +272,42 @@ void world_forward(struct world *world, struct request *request)
 	parcel->kind = PARCEL_FORWARD;
 	parcel->request = request;
 	link_send(world, request->conn->server, UP, parcel);
+}
+
+/* The queue of a server that has started again meanwhile, or has another leader, is lost. */
+static void backlog_ends(void *ctx, uint64_t index)
+{
+	struct world *world = ctx;
+	struct server *server = &world->servers[index];
+	struct request *request = server->backlog;
+	int64_t wait_until = later(server->backlog_until_us, server->hung_until_us);
+
+	if (wait_until > world_now_us(world)) {
+		agenda_at(world->agenda, wait_until, backlog_ends, world, index);
+		return;
+	}
+	server->backlog = NULL;
+	for (; request; request = request->waits_behind)
+		if (request->link_generation == server->link_generation)
+			pass_on(world, request);
+}
+
+void world_forward(struct world *world, struct request *request)
+{
+	struct server *server = &world->servers[request->conn->server];
+	struct request **end = &server->backlog;
+
+	if (!server->backlog && server->backlog_until_us <= world_now_us(world)) {
+		pass_on(world, request);
+		return;
+	}
+	if (!server->backlog)
+		agenda_at(world->agenda, server->backlog_until_us, backlog_ends, world,
+		          (uint64_t)server->index);
+	while (*end)
+		end = &(*end)->waits_behind;
+	*end = request;
+	request->link_generation = server->link_generation;
 }
 
 /* ---- from outside ---- */

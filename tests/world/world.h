@@ -51,10 +51,12 @@ struct request {
 	int count;
 	int64_t serial; /* the client's number of this request */
 	struct conn *conn;
-	struct request *next;  /* in the server's queue for this connection */
-	bool ready;            /* waits for nothing any more */
-	int64_t wait_applied;  /* SYNC: ready when so many are applied; -1: not known yet */
-	struct letter *letter; /* the answer, when ready */
+	struct request *next;         /* in the server's queue for this connection */
+	struct request *waits_behind; /* in the server's backlog */
+	uint64_t link_generation;     /* when it came there */
+	bool ready;                   /* waits for nothing any more */
+	int64_t wait_applied;         /* SYNC: ready when so many are applied; -1: not known yet */
+	struct letter *letter;        /* the answer, when ready */
 };
 
 enum letter_kind {
@@ -94,6 +96,7 @@ struct transaction {
 	struct request *request;
 	struct conn *newborn; /* createSession: for this one */
 	int64_t closes;       /* closeSession: of this one */
+	bool behind;          /* a write of a later connection of the session came before it */
 	bool outside;         /* made by world_do(): no election loses it */
 };
 
@@ -101,8 +104,9 @@ struct session {
 	int64_t id;
 	int64_t timeout_us; /* as created */
 	int64_t expiry_us;
-	int64_t alarm_us; /* session_expires() is called then */
-	int owner;        /* server, or -1 */
+	int64_t alarm_us;     /* session_expires() is called then */
+	int owner;            /* server, or -1 */
+	uint64_t conn_serial; /* the latest connection of which a write was taken */
 	bool closed;
 	struct session *next;
 };
@@ -121,6 +125,7 @@ struct server {
 	bool cut;  /* cut off from the other servers */
 	int64_t hung_until_us;
 	int64_t backlog_until_us; /* it passes no write on before that */
+	struct request *backlog;
 	struct tree tree;
 	int64_t applied; /* so many transactions of the log */
 	struct link link[2];
@@ -148,6 +153,7 @@ struct world {
 	struct session *sessions;
 	int64_t session_count;
 	struct conn *conns;
+	uint64_t conn_count;
 	/* Injected: called before the committed tree has the transaction. */
 	void (*committing)(void *ctx, const struct transaction *transaction);
 	void *committing_ctx;
@@ -209,6 +215,7 @@ struct watches {
 
 struct conn {
 	struct world *world;
+	uint64_t serial;
 	int server;
 	int64_t session, timeout_us;
 	int64_t last_zxid; /* of the client, at the handshake */

@@ -66,12 +66,14 @@
 int loop_begin(struct loop *loop)
 {
 	signal(SIGPIPE, SIG_IGN);
+	covers_init(&loop->covers);
 	loop->signals = signals_open();
 	return loop->signals < 0 ? loop->signals : 0;
 }
 
 void loop_finish(struct loop *loop)
 {
+	covers_finish(&loop->covers);
 	close(loop->signals);
 }
 
@@ -417,6 +419,8 @@ enum {
 	POLL_PROBER,
 	POLL_PAUSES,
 	POLL_KEEPER,
+	POLL_COVERS,
+	POLL_COVERS_LAST = POLL_COVERS + COVERS_POLLED - 1,
 	POLLED
 };
 
@@ -433,6 +437,8 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		[POLL_ENSEMBLE] = {.fd = -1},
 		[POLL_PAUSES] = {.fd = front->pauses.timer, .events = POLLIN},
 		[POLL_KEEPER] = {.fd = keeper_fd(), .events = POLLIN},
+		[POLL_COVERS] = {.fd = -1},
+		[POLL_COVERS_LAST] = {.fd = -1},
 	};
 	int64_t now = front->clock_us();
 	int64_t wait =
@@ -441,6 +447,8 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	wait = min(wait, settings_prepare(&loop->settings, now, &fds[POLL_PROBER]));
 	struct timespec ts;
 
+	if (front->serving)
+		wait = min(wait, covers_prepare(&loop->covers, now, &fds[POLL_COVERS]));
 	if (front->lc)
 		wait = min(wait, lc_prepare(front->lc, &fds[POLL_ENSEMBLE]));
 	if (until_us != INT64_MAX)
@@ -471,6 +479,9 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		settings_process(&loop->settings, front->lc, loop->servers.addresses,
 		                 front->clock_us(), fds[POLL_PROBER].revents, front->serving);
 	}
+	if (front->serving)
+		covers_process(&loop->covers, loop->options->mountpoint, loop->ledger.device,
+		               front->clock_us(), &fds[POLL_COVERS]);
 	finish_turn(loop);
 	watchdog_end();
 	if (loop->fuse && !loop->unrecorded)

@@ -7,6 +7,7 @@
 
 #include "daemon/contact.h"
 #include "request/frontend.h"
+#include "setup/covers.h"
 #include "setup/options.h"
 #include "daemon/reload.h"
 #include "setup/servers.h"
@@ -25,6 +26,7 @@ struct loop {
 	struct fuse_session *fuse; /* NULL before the mount */
 	struct servers servers;
 	struct settings settings;
+	struct covers covers;
 	struct ensemble *ensemble;
 	struct reload reload;
 	struct ledger ledger;

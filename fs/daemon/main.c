@@ -192,6 +192,7 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->facts.metrics_locks = options->metrics_locks;
 	front->facts.host = options->host;
 	front->facts.servers = &loop->servers;
+	front->facts.covered = loop->covers.text;
 	front->facts.on_lost = guardian_on_lost_name(options->on_lost);
 	front->facts.keeper = options->keeper;
 	log->clock_us = clock_now_us;

@@ -151,6 +151,7 @@ static void about_open(struct frontend *front, fuse_req_t req, struct node *node
 	char watched_by[64], left_out[1024];
 	struct view_mount mount = {
 		.host = front->facts.host,
+		.covered = front->facts.covered,
 		.addresses = front->facts.servers->addresses,
 		.left_out = servers_problems(front->facts.servers, left_out, sizeof(left_out)),
 		.tried = front->facts.servers->tried,

@@ -27,6 +27,7 @@ struct facts {
 	const char *host, *mountpoint;
 	const struct servers *servers;
 	const struct settings *settings; /* of the servers */
+	const char *covered;             /* by other filesystems: covers.h */
 	const char *on_lost;             /* guardian_on_lost_name() */
 	bool keeper, keeper_gone;        /* wanted; and not there */
 	unsigned metrics_locks;          /* so many locks have a series of their own */

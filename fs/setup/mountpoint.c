@@ -104,6 +104,49 @@ bool mountpoint_lists(const char *device)
 	return found;
 }
 
+/* One line, if its mount is below the path, and not a part of the mount itself. */
+static bool is_below(char *line, const char *path, const char *device, char ret_where[4096])
+{
+	char there[32], plain[4096];
+	size_t n = strlen(path);
+
+	if (sscanf(line, "%*d %*s %31s %*s %4095[^ ]", there, ret_where) != 2)
+		return false;
+	strcpy(plain, ret_where);
+	unescape(plain);
+	return strcmp(there, device) != 0 && strncmp(plain, path, n) == 0 && plain[n] == '/';
+}
+
+static void describe(const char *line, const char *where, unsigned more, char *text, size_t size)
+{
+	const char *behind = strstr(line, " - "), *user = strstr(line, ",user_id=");
+	char type[64] = "-", by[32] = "", others[32] = "";
+
+	if (behind)
+		(void)sscanf(behind, " - %63s", type);
+	if (user)
+		snprintf(by, sizeof(by), " of user %lu", strtoul(user + 9, NULL, 10));
+	if (more)
+		snprintf(others, sizeof(others), ", and %u more", more);
+	snprintf(text, size, "%.300s (%s%s)%s", where, type, by, others);
+}
+
+void mountpoint_covered(const char *path, const char *device, char *text, size_t size)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, where[4096];
+	size_t room = 0;
+	unsigned found = 0;
+
+	*text = '\0';
+	while (file && getline(&line, &room, file) >= 0)
+		if (is_below(line, path, device, where))
+			describe(line, where, found++, text, size);
+	free(line);
+	if (file)
+		fclose(file);
+}
+
 /* ---- the dead ---- */
 
 /* ENOTCONN: its daemon is dead. ECONNABORTED: was aborted. stat(2) would not do: the

@@ -42,9 +42,10 @@ struct view_held {
 
 /* Facts of the mount that the engine does not know. */
 struct view_mount {
-	const char *host;
+	const char *host, *mountpoint;
 	int64_t away_since_ms;        /* wall clock: since when there is no contact; -1: there is */
 	const char *addresses;        /* of the servers: those in use */
+	const char *covered;          /* by which filesystem where; NULL or "": by none */
 	const char *left_out;         /* names without an address, and why; "": none */
 	const char *tried;            /* what each server does, without contact; NULL: not known */
 	int64_t kernel_limit_s;       /* 0: none */
@@ -57,7 +58,6 @@ struct view_mount {
 	const char *safe_version;   /*   it can forget writes: this one cannot; or NULL */
 	unsigned long reloads, adoptions;
 	size_t open_bytes; /* what users have open: budget.h */
-	const char *mountpoint;
 	const struct history *history;
 	uid_t reader;                           /* who has opened the file */
 	int64_t oldest_hold_us, oldest_wait_us; /* 0: none */

@@ -348,7 +348,8 @@ static void status_of_a_mount(void **state)
 	                               "pid_namespace: 4026531836\n"
 	                               "addresses: 10.0.0.7:2181,10.0.0.8:2181\n"
 	                               "names_without_address: -\n"
-	                               "servers_tried: -\n");
+	                               "servers_tried: -\n"
+	                               "covered_by: -\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 }
@@ -368,19 +369,21 @@ static void status_without_a_session(void **state)
 			.state = (enum lc_state)i, .server = "-", .met = "it is elsewhere"};
 		struct text text = {0};
 
-		assert_int_equal(view_status(&status,
-		                             &(struct view_mount){
-						     .host = "web1",
-						     .away_since_ms = 1500,
-						     .on_lost = "none",
-						     .tick_time_by = "-",
-						     .server_version = "",
-						     .addresses = "10.0.0.7:2181",
-						     .left_out = "zk2: Name or service not known",
-						     .tried = "10.0.0.7:2181: Connection refused",
-						     .clock_watched_by = "realtime"},
-		                             &text),
-		                 0);
+		assert_int_equal(
+			view_status(&status,
+		                    &(struct view_mount){
+					    .host = "web1",
+					    .away_since_ms = 1500,
+					    .on_lost = "none",
+					    .tick_time_by = "-",
+					    .server_version = "",
+					    .addresses = "10.0.0.7:2181",
+					    .covered = "/mnt/locks/team (fuse of user 1001)",
+					    .left_out = "zk2: Name or service not known",
+					    .tried = "10.0.0.7:2181: Connection refused",
+					    .clock_watched_by = "realtime"},
+		                    &text),
+			0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\nserver_version: -\n"));
@@ -392,7 +395,8 @@ static void status_without_a_session(void **state)
 		assert_non_null(strstr(text.data,
 		                       "\naddresses: 10.0.0.7:2181\n"
 		                       "names_without_address: zk2: Name or service not known\n"
-		                       "servers_tried: 10.0.0.7:2181: Connection refused\n"));
+		                       "servers_tried: 10.0.0.7:2181: Connection refused\n"
+		                       "covered_by: /mnt/locks/team (fuse of user 1001)\n"));
 		free(text.data);
 	}
 }

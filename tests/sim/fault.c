@@ -9,12 +9,14 @@
 
 #include <stdlib.h>
 
+#define SILENCE_US 8000000
+
 const char *const fault_names[FAULT_KINDS] = {
-	"cut",        "cut-before", "cut-after",    "stall-up", "stall-down",
-	"stall-both", "hang",       "crash",        "isolate",  "link",
-	"greeting",   "elect",      "pause",        "refuse",   "crash-mount",
-	"evict",      "remake",     "kill-session", "still",    "suspect",
-	"slew",       "stray",      "dark",         "late",     "backlog",
+	"cut",     "cut-before", "cut-after",   "stall-up", "stall-down", "stall-both",
+	"hang",    "crash",      "isolate",     "link",     "greeting",   "elect",
+	"pause",   "refuse",     "crash-mount", "evict",    "remake",     "kill-session",
+	"still",   "suspect",    "slew",        "stray",    "dark",       "late",
+	"silence", "backlog",
 };
 
 /* A fault has begun that lasts for so long. */
@@ -292,6 +294,11 @@ static void inject(struct sim *sim, enum fault_kind kind)
 	case FAULT_LATE:
 		mount->meets = kind;
 		break_connection(mount, FAULT_CUT);
+		return;
+	case FAULT_SILENCE:
+		lasts(sim, SILENCE_US);
+		for (int i = 0; i < sim->plan.world.servers; i++)
+			world_hang(&sim->world, i, SILENCE_US);
 		return;
 	case FAULT_BACKLOG:
 		strand_create(mount, 400);

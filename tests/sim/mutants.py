@@ -206,6 +206,30 @@ mutant(45, 'more_than_was_asked_for', 'session.c',
        '',
        SESSION_LEASE)
 
+mutant(45, 'renewal_counted_from_the_answer', 'session.c',
+       '\tassert(lc->session->lease.renews_us != INT64_MAX);\n',
+       '\tlease_renews(&lc->session->lease, lc_now(lc));\n',
+       sim('renewals'),
+       ('session.c', '\tlease_renews(&session->lease, lc_now(lc));\n', ''))
+# It was granted T: the renewal behind it counts as if its server granted as much.
+mutant(45, 'scout_is_evidence', 'lease.c',
+       '\tlease->renews_us = now_us;',
+       '\tlease->renews_us = lease_renewal_costs(lease, now_us) > 0 ? INT64_MAX - 1 : now_us;',
+       sim('renewals'),
+       ('lease.c', 'return from_us == INT64_MAX ? INT64_MAX', 'return from_us >= INT64_MAX - 1 ? INT64_MAX'))
+mutant(45, 'late_renewals_end_with_the_next_answer', 'lease.c',
+       '\tlease->renews_us = INT64_MAX;\n',
+       '\tlease->renews_us = lease->late_us = INT64_MAX;\n',
+       sim('renewals', 1000))
+mutant(45, 'sent_to_the_silent', 'session.c',
+       'return lc->session->busy ? lease_renewal_costs(&lc->session->lease, lc_now(lc)) : 0;',
+       'return 0;',
+       sim('silent'))
+mutant(17, 'late_entry_left_by_a_server', 'listing.c',
+       '\t\tlate_found(lock, shown->znode, &shown->name, number);\n',
+       '\t\t;\n',
+       sim('backlogs'))
+
 mutant(3, 'lease_not_checked_at_use', 'hold.c',
        '\tif (lease_left(lease, now) > 0)\n\t\treturn !lease',
        '\tif (true)\n\t\treturn !lease',

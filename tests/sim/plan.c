@@ -100,6 +100,28 @@ static void make_renewals(struct plan *plan, struct rng *rng)
 	plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = plan->weight[FAULT_ELECT] = 1;
 }
 
+/* Servers that are silent for 8 s cost no lock, where the session lasts for 15 s. They are so once:
+ * a renewal leaves when little of the lease is left, and counts for the rest of the session. */
+static void make_silent(struct plan *plan)
+{
+	struct world_config *world = &plan->world;
+
+	plan->profile = "silent";
+	plan->lossless = true;
+	plan->timeout_us = 15000000;
+	world->tick_us = plan->tick_us = 2000000;
+	plan->hold_us = 2 * plan->timeout_us;
+	plan->long_holds = 900;
+	plan->loss_lead_us = plan->jump_us = 0;
+	plan->fault_gap_us = 2 * plan->timeout_us;
+	plan->chaos_us = 3 * plan->timeout_us;
+	for (int i = 0; i < WORLD_SERVERS_MAX; i++)
+		world->timeout_max_us[i] = 0;
+	world->snap_per_mille = world->lose_touch_ppm = world->refuse_session_ppm = 0;
+	for (int i = 0; i < FAULT_KINDS; i++)
+		plan->weight[i] = i == FAULT_SILENCE;
+}
+
 /* Creates that a server does when they were given up long ago. */
 static void make_backlogs(struct plan *plan)
 {
@@ -248,6 +270,8 @@ static void make_rare(struct plan *plan, uint64_t seed)
 			plan->weight[i] = 0;
 		plan->weight[FAULT_STRAY] = 4;
 		plan->weight[FAULT_CUT] = plan->weight[FAULT_KILL_SESSION] = 1;
+	} else if (dice >= 820 && dice < 830) {
+		make_silent(plan);
 	} else if (dice >= 830 && dice < 840) {
 		make_backlogs(plan);
 	} else if (dice >= 840 && dice < 880) {
@@ -314,11 +338,13 @@ static void choose_servers(struct plan *plan, uint64_t seed)
 	struct world_config *world = &plan->world;
 	int64_t least_us = least_limit(plan);
 
-	/* A process that goes on knows no locks but those of its takers: rule 18. */
-	if (plan->weight[FAULT_BACKLOG])
+	/* A process that goes on knows no locks but those of its takers (rule 18), and has perhaps
+	 * given up a renewal of the one before (rule 45). */
+	if (plan->weight[FAULT_BACKLOG] || plan->weight[FAULT_SILENCE])
 		plan->reloads = plan->deaths = 0;
 	world->takes_old_mail = true;
-	world->balanced = rng_chance(&rng, 200);
+	/* By chance a server that stands still is met again and again. */
+	world->balanced = rng_chance(&rng, 200) && !plan->lossless;
 	if (plan->short_sessions)
 		return;
 	/* A limit of nine tenths, which was chosen above, is not always allowed. */

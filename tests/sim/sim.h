@@ -56,6 +56,7 @@ enum fault_kind {
 	FAULT_STRAY,   /* a mount is led to another ensemble */
 	FAULT_DARK,    /* a host's network goes when its session was renewed */
 	FAULT_LATE,    /* a server stands still, takes a renewal at last, and the network goes */
+	FAULT_SILENCE, /* all servers stand still for some time, which costs no lock */
 	FAULT_BACKLOG, /* a server makes an entry of a connection that was given up long ago */
 	FAULT_KINDS,
 };

@@ -259,14 +259,23 @@ static bool place_gifts(struct keeper *keeper, int *sources[], size_t count)
 	for (int i = 0; i < KEEPER_GIFTS; i++) {
 		struct gift *gift = &keeper->gifts[i];
 
-		if (gift->fd >= 0)
-			gift->fd = fcntl(gift->fd, F_DUPFD_CLOEXEC, above + 1);
+		if (gift->fd < 0)
+			continue;
+		gift->fd = fcntl(gift->fd, F_DUPFD_CLOEXEC, above + 1);
+		if (gift->fd < 0)
+			return false;
 	}
 	for (int i = 0; i < KEEPER_GIFTS; i++)
 		if (keeper->gifts[i].number >= 0 &&
 		    dup2(keeper->gifts[i].fd, keeper->gifts[i].number) < 0)
 			return false;
 	return true;
+}
+
+static _Noreturn void fail_to_start(const char *call)
+{
+	log_line(LC_ERROR, "the daemon cannot be started again: %s: %s", call, strerror(errno));
+	_exit(1);
 }
 
 static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
@@ -279,14 +288,14 @@ static _Noreturn void be_the_daemon(struct keeper *keeper, int socket)
 	memory_set_score(keeper->oom_score);
 	signal(SIGPIPE, SIG_DFL);
 	if (!place_gifts(keeper, passed, 2))
-		_exit(1);
+		fail_to_start("dup2");
 	snprintf(text, sizeof(text), "%d:%d:%" PRId64, socket, WTERMSIG(keeper->crash),
 	         keeper->ended_us);
 	setenv(KEEPER_ENVIRONMENT, text, 1);
 	snprintf(text, sizeof(text), "%d", store);
 	setenv(KEEPER_ENVIRONMENT_STORE, text, 1);
 	fexecve(keeper->gifts[KEEPER_PROGRAM].fd, keeper->config->argv, environ);
-	_exit(1);
+	fail_to_start("fexecve");
 }
 
 /* NULL, or why the daemon cannot be started. */
@@ -456,8 +465,14 @@ _Noreturn void keeper_run(const struct keeper_config *config, pid_t daemon, int 
 	for (int i = 0; i < CRASHES_MAX; i++)
 		keeper.crashes_us[i] = INT64_MIN / 2;
 	stand_aside(&keeper);
+	ready_leave_session();
 	signal(SIGPIPE, SIG_IGN);
 	keeper.signals = signals_open();
+	if (keeper.signals < 0) { /* it would not hear of the daemon's end */
+		log_line(LC_ERROR, "cannot start: signalfd: %s", strerror(-keeper.signals));
+		kill(daemon, SIGKILL);
+		end_as(W_EXITCODE(EXIT_MOUNT, 0));
+	}
 	for (;;) {
 		struct pollfd fds[2] = {{.fd = keeper.signals, .events = POLLIN},
 		                        {.fd = keeper.socket, .events = POLLIN}};

@@ -10,6 +10,7 @@
 #include "host/log.h"
 #include "request/parked.h"
 #include "setup/mountpoint.h"
+#include "setup/ready.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,6 +140,20 @@ static bool end_mount(struct frontend *front, struct fuse_session *fuse, const c
 	return false;
 }
 
+/* One of two that start at once. */
+static bool mount_alone(struct fuse_session *fuse, const char *mountpoint)
+{
+	int lock = mountpoint_lock(mountpoint);
+	bool taken = mountpoint_is_zklockfs(mountpoint);
+	/* libfuse or fusermount3 says why not, in one line. */
+	bool mounted = !taken && fuse_session_mount(fuse, mountpoint) == 0;
+
+	mountpoint_unlock(lock);
+	if (taken)
+		log_line(LC_ERROR, "%s: zklockfs is mounted there already", mountpoint);
+	return mounted;
+}
+
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount)
 {
 	struct ledger *at = &loop->ledger;
@@ -149,8 +164,15 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
 	}
-	if (fuse_session_mount(mount->fuse, options->mountpoint) < 0)
-		return false; /* libfuse or fusermount3 has said why, in one line */
+	if (!mount_alone(mount->fuse, options->mountpoint))
+		return false;
+	if (front->serving) {
+		log_line(LC_ERROR,
+		         "libfuse %s has answered the kernel's first request by itself, and no "
+		         "program could take over from this one",
+		         fuse_pkgversion());
+		return end_mount(front, mount->fuse, options->mountpoint);
+	}
 	if (!take_device(front, mount->fuse) || set_nonblocking(front->answers.fd) < 0) {
 		log_line(LC_ERROR, "cannot take over the kernel's requests: %s", strerror(errno));
 		return end_mount(front, mount->fuse, options->mountpoint);
@@ -159,6 +181,7 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
 		return end_mount(front, mount->fuse, options->mountpoint);
 	}
+	ready_leave_session();
 	guardian_mounted(front->guardian, at->mount_id, at->device);
 	if (options->all_users && !guardian_reaches(front->guardian, ANOTHER_UID))
 		log_line(LC_WARNING, "on_lost cannot stop the processes of other users: they may "

@@ -75,7 +75,9 @@ static bool fork_guard(struct guardian *guardian, enum on_lost on_lost)
 	guardian->fd = fds[0];
 	pid = fork();
 	if (pid == 0) {
-		/* Nothing of the terminal, nor of the pipe that tells the exit status. */
+		/* Nothing of the terminal, nor of the pipe that tells the exit status. ^Z stops a
+		 * daemon in the foreground, and not who watches over its holders. */
+		(void)setsid();
 		helper_let_go();
 		log_in_guardian();
 		guard_run(guardian->page, fds[1], on_lost);

@@ -35,8 +35,6 @@
 #define SLOW_WRITE_US 100000
 /* Fewer connections of a host than this leave no room for some mounts that ask for settings. */
 #define FEW_CONNECTIONS 5
-/* The files of a mount that are looked at do not wait for the ensemble. */
-#define MOUNT_ANSWER_MS 10000
 
 /* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails. */
 enum verdict { OK, RISK, WRONG };
@@ -418,10 +416,13 @@ static void check_mount_there(struct check *check, const char *path)
 	if (file && fgets(line, sizeof(line), file))
 		say(check, strcmp(line, "state: ready\n") == 0 ? OK : RISK,
 		    "mount point: zklockfs is mounted there, %.*s", (int)strcspn(line, "\n"), line);
+	else if (errno == EACCES)
+		say(check, OK, "mount point: zklockfs is mounted there, for another user");
+	else if (errno == ENOTCONN || errno == ECONNABORTED)
+		say(check, RISK, "mount point: a dead zklockfs is there: mount again");
 	else
-		say(check, errno == EACCES ? OK : RISK,
-		    errno == EACCES ? "mount point: zklockfs is mounted there, for another user"
-		                    : "mount point: a dead zklockfs is there: mount again");
+		say(check, RISK, "mount point: zklockfs is mounted there, and %s: %s", status,
+		    strerror(errno));
 	if (file)
 		fclose(file);
 }
@@ -494,32 +495,27 @@ static void check_calls(struct check *check)
 		    strerror(errno));
 }
 
-/* In a process of its own: a daemon that was stopped answers nothing. */
+static int look_apart(void *ctx)
+{
+	struct check *check = ctx;
+
+	check->wrong = false;
+	look_at_mountpoint(check);
+	return check->wrong;
+}
+
 static void check_mountpoint(struct check *check)
 {
-	struct pollfd ended = {.events = POLLIN}; /* a pipe that the process alone can write to */
-	int fds[2], status;
-	pid_t pid = pipe2(fds, O_CLOEXEC) == 0 ? fork() : -1;
+	int wrong = mountpoint_ask(look_apart, check);
 
-	if (pid == 0) {
-		check->wrong = false;
-		look_at_mountpoint(check);
-		_exit(check->wrong);
-	}
-	if (pid < 0) {
-		say(check, WRONG, "mount point: cannot look at it: %s", strerror(errno));
-		return;
-	}
-	close(fds[1]);
-	ended.fd = fds[0];
-	if (poll(&ended, 1, MOUNT_ANSWER_MS) == 0) {
+	if (wrong == -ETIMEDOUT)
 		say(check, WRONG,
-		    "mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs");
-		kill(pid, SIGKILL);
-	} else if (waitpid(pid, &status, 0) == pid) {
-		check->wrong |= status != 0;
-	}
-	close(ended.fd);
+		    "mount point: what is mounted there does not answer: it is stopped (SIGCONT), "
+		    "or hangs");
+	else if (wrong < 0)
+		say(check, WRONG, "mount point: cannot look at it: %s", strerror(-wrong));
+	else
+		check->wrong |= wrong > 0;
 }
 
 int check_all(const struct options *options, check_port_fn *port, check_port_end_fn *port_end)

@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -256,6 +258,58 @@ static char *absolute(const char *path)
 	return result;
 }
 
+static int look_there(void *ctx)
+{
+	struct statfs st;
+
+	(void)statfs(ctx, &st);
+	return 0;
+}
+
+int mountpoint_ask(int (*look)(void *ctx), void *ctx)
+{
+	struct pollfd ended = {.events = POLLIN}; /* a pipe that the child alone can write to */
+	int fds[2], status = 0, r;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	r = -errno;
+	if (pid == 0)
+		_exit(look(ctx));
+	close(fds[1]);
+	ended.fd = fds[0];
+	if (pid > 0)
+		r = poll(&ended, 1, MOUNTPOINT_ANSWER_MS) == 0 ? -ETIMEDOUT : 0;
+	close(fds[0]);
+	if (r == -ETIMEDOUT)
+		kill(pid, SIGKILL); /* it may not end even then */
+	else if (pid > 0 && (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)))
+		r = -EINTR;
+	return r < 0 ? r : WEXITSTATUS(status);
+}
+
+#define LOCK_MS 1000
+#define LOCK_LOOK_US 5000
+
+int mountpoint_lock(const char *path)
+{
+	int lock = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int64_t until_us = clock_now_us() + LOCK_MS * 1000;
+
+	while (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+	       clock_now_us() < until_us)
+		(void)usleep(LOCK_LOOK_US);
+	return lock;
+}
+
+void mountpoint_unlock(int lock)
+{
+	if (lock >= 0)
+		close(lock);
+}
+
 static char *fail(char *path, const char **ret_why, const char *why)
 {
 	free(path);
@@ -265,9 +319,16 @@ static char *fail(char *path, const char **ret_why, const char *why)
 
 char *mountpoint_prepare(const char *path, const char **ret_why)
 {
-	char *result = realpath(path, NULL);
+	int asked = mountpoint_ask(look_there, (void *)path);
 	struct stat st;
+	char *result;
 
+	if (asked < 0)
+		return fail(NULL, ret_why,
+		            asked == -ETIMEDOUT ? "what is mounted there does not answer within "
+		                                  "10 s: it is stopped (SIGCONT), or hangs"
+		                                : strerror(-asked));
+	result = realpath(path, NULL);
 	if (!result)
 		result = absolute(path);
 	if (result && is_dead_at(result)) {

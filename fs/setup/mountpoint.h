@@ -12,9 +12,20 @@
 
 #define MOUNTPOINT_TYPE "fuse.zklockfs"
 
+/* How long what is mounted there may take to answer. */
+#define MOUNTPOINT_ANSWER_MS 10000
+
+/* Calls look() in a child, since what is mounted there may not answer. What it returns, 0 to 255;
+ * -ETIMEDOUT: nothing within MOUNTPOINT_ANSWER_MS; or another -errno. */
+int mountpoint_ask(int (*look)(void *ctx), void *ctx);
 /* Its absolute path, malloced. A dead zklockfs there is taken off. NULL: not to
  * be mounted on, and why: *ret_why. */
 char *mountpoint_prepare(const char *path, const char **ret_why);
+/* Before mount(2), which would stack a second mount on one that has come meanwhile: waits while
+ * another process is between this and mountpoint_unlock(), but not for long, since whoever may read
+ * the directory can lock it. A descriptor, or -1. */
+int mountpoint_lock(const char *path);
+void mountpoint_unlock(int lock);
 /* A zklockfs is mounted there, alive or dead. */
 bool mountpoint_is_zklockfs(const char *path);
 /* Its number and its device, such as "0:57", from mountinfo(5). */

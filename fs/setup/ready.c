@@ -62,7 +62,13 @@ bool ready_begin(bool foreground)
 	status_fd = fds[1];
 	background = true;
 	log_to_syslog(true);
-	return setsid() >= 0;
+	return true;
+}
+
+void ready_leave_session(void)
+{
+	if (background)
+		(void)setsid(); /* no child of the command leads a group before that */
 }
 
 /* sd_notify(3), without its library. */

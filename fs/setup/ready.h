@@ -13,6 +13,10 @@
 bool ready_open_standard(void);
 /* In the background: only the child returns from here. False: it could not. */
 bool ready_begin(bool foreground);
+/* In the background: leaves the session of the command, whose signals are not for this process. The
+ * process that mounts does so after the mount: by its process group autofs knows the mount command,
+ * and makes all others wait for it. */
+void ready_leave_session(void);
 /* The mount serves: let go of the terminal; false: not in the foreground. */
 bool ready_detach(void);
 /* And then let the command return 0, and tell systemd. */

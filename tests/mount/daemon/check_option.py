@@ -241,14 +241,14 @@ def mount_points(checks, source):
     daemons = checks.case.daemons()
     for pid in daemons:
         os.kill(pid, signal.SIGSTOP)
-    at(point, 32, 'wrong  mount point: its daemon does not answer: it is stopped (SIGCONT), or hangs')
+    at(point, 32, 'wrong  mount point: what is mounted there does not answer: it is stopped (SIGCONT), or hangs')
     status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
-    check(status == 32 and 'its daemon does not answer' in out, f'without pidfd_open(2): {status}, {out}{err}')
+    check(status == 32 and 'what is mounted there does not answer' in out, f'without pidfd_open(2): {status}, {out}{err}')
     for pid in daemons:
         os.kill(pid, signal.SIGCONT)
     until(lambda: 'state: ready' in command([ZKLOCKFS, '--check', source, point])[1], 'it goes on')
     status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
-    check(status == 0 and 'state: ready' in out and 'its daemon' not in out, f'without pidfd_open(2): {status}, {out}{err}')
+    check(status == 0 and 'state: ready' in out and 'does not answer' not in out, f'without pidfd_open(2): {status}, {out}{err}')
     check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')

@@ -320,7 +320,7 @@ def runs_in_the_background(daemon):
     with contextlib.suppress(OSError, TypeError):
         keeper = int(line_of(f'/proc/{daemon}/status', 'PPid'))
         return os.readlink(f'/proc/{daemon}/cwd') == '/' and name_of(keeper) == 'zklockfs-keeper' and \
-            os.getsid(daemon) == keeper
+            os.getsid(daemon) == daemon and os.getsid(keeper) == keeper
     return False
 
 

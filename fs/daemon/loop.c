@@ -68,6 +68,8 @@ int loop_begin(struct loop *loop)
 	signal(SIGPIPE, SIG_IGN);
 	covers_init(&loop->covers);
 	loop->signals = signals_open();
+	if (loop->signals < 0)
+		log_line(LC_ERROR, "cannot start: signalfd: %s", strerror(-loop->signals));
 	return loop->signals < 0 ? loop->signals : 0;
 }
 
@@ -424,6 +426,18 @@ enum {
 	POLLED
 };
 
+/* EINTR apart, by errno, nothing would be heard of any more. */
+static void hear_nothing(struct loop *loop, struct pollfd fds[POLLED])
+{
+	if (errno != EINTR && loop->error == 0) {
+		loop->error = -errno;
+		loop->terms = 2;
+		log_line(LC_ERROR, "ppoll: %s: the mount ends", strerror(errno));
+	}
+	for (int i = 0; i < POLLED; i++)
+		fds[i].revents = 0;
+}
+
 void loop_turn(struct loop *loop, int64_t until_us)
 {
 	struct frontend *front = loop->front;
@@ -457,8 +471,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, POLLED, &ts, NULL) < 0)
-		for (int i = 0; i < POLLED; i++)
-			fds[i].revents = 0;
+		hear_nothing(loop, fds);
 	watchdog_begin();
 	if (fds[POLL_PAUSES].revents)
 		pauses_wake(&front->pauses);

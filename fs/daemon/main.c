@@ -59,6 +59,8 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 
 /* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
+/* The daemon's own, and as many again where the keeper gives them to another daemon. */
+#define DESCRIPTORS_LEAST 64
 
 /* As far as it may be. Returns what it is then; RLIM_INFINITY: or it is not known. */
 static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
@@ -72,6 +74,18 @@ static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 		(void)setrlimit(resource, &raised);
 	}
 	return raised.rlim_cur;
+}
+
+/* Of the keeper, too, which places the descriptors of the next daemon. */
+static bool has_descriptors(void)
+{
+	rlim_t limit = raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED);
+
+	family_limit(limit);
+	if (limit < DESCRIPTORS_LEAST)
+		log_line(LC_ERROR, "cannot start: %d files may be open (ulimit -n), and %d must be",
+		         (int)limit, DESCRIPTORS_LEAST);
+	return limit >= DESCRIPTORS_LEAST;
 }
 
 static bool begin_store(struct store **ret_store)
@@ -261,7 +275,6 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 	struct frontend *front = loop->front;
 	int status = EXIT_MOUNT;
 
-	family_limit(raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED));
 	settings_init(&loop->settings, options->tick_time_us, options->has_tick_time);
 	if (servers_init(&loop->servers, options->servers, options->session_timeout_us) &&
 	    begin_nodes(front)) {
@@ -349,7 +362,7 @@ int main(int argc, char **argv)
 	set_up_frontend(&front, &options, &loop);
 	set_up_loop(&loop, &options);
 	status = EXIT_MOUNT;
-	if (store || begin_store(&store)) {
+	if (has_descriptors() && (store || begin_store(&store))) {
 		status = go_to_work(&options, &loop, store, whole_argv, adopts ? &carry : NULL);
 		store_close(store);
 		ready_fail(status);

@@ -235,11 +235,12 @@ static _Noreturn void be_the_checker(const struct reload *reload, int state, int
 
 static int start_checker(struct reload *reload, int state)
 {
-	int fds[2];
+	int fds[2], error;
 
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
 	reload->child = fork();
+	error = errno;
 	if (reload->child == 0)
 		be_the_checker(reload, state, fds[1]);
 	close(fds[1]);
@@ -247,7 +248,7 @@ static int start_checker(struct reload *reload, int state)
 	if (reload->child > 0)
 		return 0;
 	reload->child = 0;
-	return -EBUSY;
+	return -error;
 }
 
 /* The first line that the child has said so far; "": nothing. */

@@ -117,7 +117,7 @@ static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mo
 	}
 	r = lc_check_name(front->lc, name, &why);
 	if (r < 0) {
-		log_line(LC_NOTICE, "mkdir %s: %s", name, why);
+		log_line_of(fuse_req_ctx(req)->uid, LC_NOTICE, "mkdir %s: %s", name, why);
 		fuse_reply_err(req, -r);
 		return;
 	}

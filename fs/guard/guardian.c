@@ -225,9 +225,9 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 		return -ESHUTDOWN;
 	owner = lacks ? NULL : get_owner(guardian, who->uid);
 	if (!owner) {
-		log_line(LC_WARNING,
-		         "requests of uid %u are refused: on_lost could not stop so many %s",
-		         (unsigned)who->uid, lacks ? lacks : "without memory");
+		log_line_of(who->uid, LC_WARNING,
+		            "requests of uid %u are refused: on_lost could not stop so many %s",
+		            (unsigned)who->uid, lacks ? lacks : "without memory");
 		return -ENOLCK;
 	}
 	owner->slots++;

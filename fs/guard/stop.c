@@ -58,6 +58,7 @@ static bool is_first(struct stops *stops, const struct stop *stop, int what)
 }
 
 struct stop_who {
+	uid_t taker;
 	char lock[ROW_WORD_MAX(SLOT_LOCK_MAX) + 1];
 	/* "pid 42 (make) uid 0", and by whose lock if that is another process's */
 	char text[ROW_WORD_MAX(LC_COMMAND_MAX) + 128];
@@ -118,7 +119,8 @@ static const char *say_why(char text[WHY_MAX], const struct stops *stops, const 
 
 static void say_spared(const struct stop_who *who, int error)
 {
-	log_line(LC_ERROR, "%s: could not stop %s: %s", who->lock, who->text, strerror(error));
+	log_line_of(who->taker, LC_ERROR, "%s: could not stop %s: %s", who->lock, who->text,
+	            strerror(error));
 }
 
 static void say_stopped(struct stops *stops, const struct stop *stop, const struct stop_who *who,
@@ -126,17 +128,18 @@ static void say_stopped(struct stops *stops, const struct stop *stop, const stru
 {
 	char why[WHY_MAX];
 
-	log_line(LC_WARNING, "%s: sent SIG%s to %s: %s", who->lock, sigabbrev_np(signal), who->text,
-	         say_why(why, stops, stop));
+	log_line_of(who->taker, LC_WARNING, "%s: sent SIG%s to %s: %s", who->lock,
+	            sigabbrev_np(signal), who->text, say_why(why, stops, stop));
 }
 
 /* Among thousands of losers, names that nobody will read do not delay the signals. */
 void stop_send(struct stops *stops, const struct stop *stop, int signal)
 {
-	bool first = is_first(stops, stop, signal), tells = first && log_has_room(LC_WARNING);
-	struct stop_who who;
+	bool first = is_first(stops, stop, signal), tells;
+	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
 	int error;
 
+	tells = first && log_has_room(who.taker, LC_WARNING);
 	if (tells) { /* afterwards both may be gone */
 		name_lock(&who, stops, stop);
 		name_process(&who, stop);
@@ -155,7 +158,7 @@ void stop_send(struct stops *stops, const struct stop *stop, int signal)
 
 void stop_spare(struct stops *stops, const struct stop *stop)
 {
-	struct stop_who who;
+	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
 
 	if (!is_first(stops, stop, 0))
 		return;

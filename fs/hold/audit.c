@@ -113,7 +113,7 @@ static void log_refusal(const struct audit_log *log, const char *lock, const str
 	if (log->log_takes)
 		log_wanted("%s", line);
 	else
-		log_line(is_everyday(error) ? LC_INFO : LC_NOTICE, "%s", line);
+		log_line_of(uid, is_everyday(error) ? LC_INFO : LC_NOTICE, "%s", line);
 }
 
 void audit_refused(const struct audit *audit, int error)
@@ -164,12 +164,12 @@ void audit_after(struct audit *audit, const struct lc_ahead *ahead)
 		audit->after = NULL;
 	snprintf(waited, sizeof(waited), SECONDS_FORMAT,
 	         SECONDS(audit->granted_us - audit->asked_us));
-	log_line(LC_NOTICE,
-	         "%s: granted to %s after %s, when the session of %s, pid %d (%.64s), had ended; "
-	         "its reason: %s",
-	         make_word(&lock, audit->lock), name_taker(&who, &audit->caller, audit->uid),
-	         waited, host.text, (int)ahead->pid, command.text,
-	         *ahead->reason ? ahead->reason : "-");
+	log_line_of(
+		audit->uid, LC_NOTICE,
+		"%s: granted to %s after %s, when the session of %s, pid %d (%.64s), had ended; "
+		"its reason: %s",
+		make_word(&lock, audit->lock), name_taker(&who, &audit->caller, audit->uid), waited,
+		host.text, (int)ahead->pid, command.text, *ahead->reason ? ahead->reason : "-");
 }
 
 /* ---- the end of a hold ---- */
@@ -262,10 +262,12 @@ void audit_lost(struct audit *audit, const struct lc_taker *taker, const char *c
 	audit->cause = cause ? cause : cause_of_loss(audit->log);
 	snprintf(held, sizeof(held), SECONDS_FORMAT,
 	         SECONDS(audit->log->clock_us() - audit->granted_us));
-	log_line(LC_WARNING, "%s: the lock is lost by %s, token %s, held for %s: %s%s; reason: %s",
-	         make_word(&word, audit->lock), name_taker(&who, &audit->caller, audit->uid),
-	         token_text(token, lc_token(taker)), held, audit->by ? "evicted by " : "",
-	         audit->by ? audit->by : audit->cause, *lc_reason(taker) ? lc_reason(taker) : "-");
+	log_line_of(audit->uid, LC_WARNING,
+	            "%s: the lock is lost by %s, token %s, held for %s: %s%s; reason: %s",
+	            make_word(&word, audit->lock), name_taker(&who, &audit->caller, audit->uid),
+	            token_text(token, lc_token(taker)), held, audit->by ? "evicted by " : "",
+	            audit->by ? audit->by : audit->cause,
+	            *lc_reason(taker) ? lc_reason(taker) : "-");
 	end_hold(audit, taker);
 }
 

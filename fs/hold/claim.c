@@ -36,15 +36,16 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 	};
 	if (guardian) {
 		if (caller->process.pid == 0)
-			log_line(LC_WARNING,
-			         "%s: its taker is not visible here, and could not be "
-			         "stopped if it lost the lock",
-			         door->lock);
+			log_line_of(uid, LC_WARNING,
+			            "%s: its taker is not visible here, and could not be "
+			            "stopped if it lost the lock",
+			            door->lock);
 		else if (!guardian_reaches(guardian, uid))
-			log_line(LC_WARNING,
-			         "%s: its taker, pid %d, is of uid %u, and could not be stopped if "
-			         "it lost the lock",
-			         door->lock, (int)caller->process.pid, (unsigned)uid);
+			log_line_of(
+				uid, LC_WARNING,
+				"%s: its taker, pid %d, is of uid %u, and could not be stopped if "
+				"it lost the lock",
+				door->lock, (int)caller->process.pid, (unsigned)uid);
 		claim->slot = guardian_hold(guardian, &guarded);
 		if (claim->slot < 0) {
 			audit_refuse(&hold->front->holds->audit_log, door->lock, caller, uid,

@@ -72,12 +72,13 @@ static bool charge_user(struct budget_user *user, size_t bytes)
 	enum lacks what = lacks(user, bytes);
 
 	if (what != LACKS_NOTHING && !user->refused)
-		log_line(LC_NOTICE,
-		         what == LACKS_SHARE ? "%s of uid %u are refused: this user has too many "
-		                               "open: %zu bytes, all users %zu"
-		                             : "%s of uid %u are refused: all users together have "
-		                               "too many open: %zu bytes, all users %zu",
-		         budget->what, (unsigned)user->user.uid, user->bytes, budget->bytes);
+		log_line_of(user->user.uid, LC_NOTICE,
+		            what == LACKS_SHARE
+		                    ? "%s of uid %u are refused: this user has too many "
+		                      "open: %zu bytes, all users %zu"
+		                    : "%s of uid %u are refused: all users together have "
+		                      "too many open: %zu bytes, all users %zu",
+		            budget->what, (unsigned)user->user.uid, user->bytes, budget->bytes);
 	user->refused |= what != LACKS_NOTHING;
 	if (what != LACKS_NOTHING)
 		return false;

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,16 +126,64 @@ static bool put(enum lc_level level, const char *text)
 }
 
 /* Lines that users can cause at will, warnings of their own locks' losses among them, have
- * windows of their own, and cannot silence errors. */
+ * windows of their own, and cannot silence errors, nor what is said of another user. */
 struct window {
 	time_t since;
 	unsigned lines, dropped;
 };
-static struct window own_windows[LC_NOTICE + 1], *windows = own_windows;
+#define LEVELS (LC_NOTICE + 1)
+static struct windows {
+	struct window
+		of_none[LEVELS]; /* of lines about no user, and about those beyond LOG_USERS */
+	struct {
+		uid_t uid; /* the first is root's; of the others 0: of nobody */
+		struct window of[LEVELS];
+	} users[LOG_USERS];
+} own_windows, *windows = &own_windows;
 
-static struct window *window_of(enum lc_level level)
+static time_t now_s(void)
 {
-	return &windows[level < LC_NOTICE ? level : LC_NOTICE];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+static bool window_over(const struct window *window)
+{
+	return window->lines == 0 || now_s() - window->since >= LOG_WINDOW_S;
+}
+
+/* Nothing is kept there of the user who had it. */
+static bool is_unused(const struct window of[LEVELS])
+{
+	for (int level = 0; level < LEVELS; level++)
+		if (of[level].dropped > 0 || !window_over(&of[level]))
+			return false;
+	return true;
+}
+
+static struct window *windows_of(uid_t uid)
+{
+	int unused = -1;
+
+	if (uid == LOG_NOBODY)
+		return windows->of_none;
+	for (int i = 0; i < LOG_USERS; i++) {
+		if (windows->users[i].uid == uid)
+			return windows->users[i].of;
+		if (i > 0 && unused < 0 && is_unused(windows->users[i].of))
+			unused = i;
+	}
+	if (unused < 0)
+		return windows->of_none;
+	windows->users[unused].uid = uid;
+	return windows->users[unused].of;
+}
+
+static struct window *window_of(uid_t uid, enum lc_level level)
+{
+	return &windows_of(uid)[level < LC_NOTICE ? level : LC_NOTICE];
 }
 
 static void drop_line(struct window *window)
@@ -144,47 +193,66 @@ static void drop_line(struct window *window)
 }
 
 /* A window that is over begins anew, and says what it had no room for. */
-static void roll_window(struct window *window)
+static void roll_window(uid_t uid, struct window *window)
 {
 	unsigned dropped = window->dropped;
-	struct timespec now;
-	char text[64];
+	char text[80], about_whom[32] = "";
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if (now.tv_sec - window->since < LOG_WINDOW_S)
+	if (now_s() - window->since < LOG_WINDOW_S)
 		return;
-	*window = (struct window){.since = now.tv_sec};
+	*window = (struct window){.since = now_s()};
 	if (dropped == 0)
 		return;
+	if (uid != LOG_NOBODY)
+		snprintf(about_whom, sizeof(about_whom), " about uid %u", (unsigned)uid);
 	snprintf(text, sizeof(text),
-	         dropped == 1 ? "%u line was not written" : "%u lines were not written", dropped);
+	         dropped == 1 ? "%u line%s was not written" : "%u lines%s were not written",
+	         dropped, about_whom);
 	if (!put(LC_NOTICE, text))
 		window->dropped = dropped;
 }
 
-void log_tend(void)
+/* False: the child tells of no lines that it could not write. */
+static bool hear_child(void)
 {
-	for (size_t i = 0; i <= LC_NOTICE; i++)
-		if (windows[i].dropped > 0)
-			roll_window(&windows[i]);
+	uint32_t lost;
+
+	if (!child.writes || recv(child.fd, &lost, sizeof(lost), MSG_DONTWAIT) != sizeof(lost))
+		return false;
+	not_written += lost;
+	return true;
 }
 
-bool log_has_room(enum lc_level level)
+static void roll_dropped(uid_t uid, struct window of[LEVELS])
 {
-	struct window *window = window_of(level);
+	for (int level = 0; level < LEVELS; level++)
+		if (of[level].dropped > 0)
+			roll_window(uid, &of[level]);
+}
 
-	roll_window(window);
+void log_tend(void)
+{
+	roll_dropped(LOG_NOBODY, windows->of_none);
+	for (int i = 0; i < LOG_USERS; i++)
+		roll_dropped(windows->users[i].uid, windows->users[i].of);
+}
+
+bool log_has_room(uid_t uid, enum lc_level level)
+{
+	struct window *window = window_of(uid, level);
+
+	roll_window(window == window_of(LOG_NOBODY, level) ? LOG_NOBODY : uid, window);
 	if (window->lines < LOG_BURST)
 		return true;
 	drop_line(window);
 	return false;
 }
 
-static bool admit_line(enum lc_level level)
+static bool admit_line(uid_t uid, enum lc_level level)
 {
-	bool room = log_has_room(level);
+	bool room = log_has_room(uid, level);
 
-	window_of(level)->lines += room;
+	window_of(uid, level)->lines += room;
 	return room;
 }
 
@@ -202,7 +270,7 @@ static void neutralise(char *text)
 	}
 }
 
-static void put_formatted(enum lc_level level, const char *format, va_list args)
+static void put_formatted(uid_t uid, enum lc_level level, const char *format, va_list args)
 {
 	char text[TEXT_MAX];
 	int len = about ? snprintf(text, sizeof(text), "%.512s: ", about) : 0;
@@ -211,7 +279,7 @@ static void put_formatted(enum lc_level level, const char *format, va_list args)
 		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
 	neutralise(text);
 	if (!put(level, text))
-		drop_line(window_of(level));
+		drop_line(window_of(uid, level));
 }
 
 void log_line(enum lc_level level, const char *format, ...)
@@ -220,8 +288,20 @@ void log_line(enum lc_level level, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	if (level <= most_level && admit_line(level))
-		put_formatted(level, format, args);
+	if (level <= most_level && admit_line(LOG_NOBODY, level))
+		put_formatted(LOG_NOBODY, level, format, args);
+	va_end(args);
+	errno = saved;
+}
+
+void log_line_of(uid_t uid, enum lc_level level, const char *format, ...)
+{
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	if (level <= most_level && admit_line(uid, level))
+		put_formatted(uid, level, format, args);
 	va_end(args);
 	errno = saved;
 }
@@ -232,7 +312,7 @@ void log_wanted(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	put_formatted(LC_INFO, format, args);
+	put_formatted(LOG_NOBODY, LC_INFO, format, args);
 	va_end(args);
 	errno = saved;
 }
@@ -265,10 +345,12 @@ void log_to_syslog(bool and_stderr)
 	to_stderr = and_stderr;
 }
 
-/* A packet of one byte 0 asks whether all before it is written. */
+/* A packet of one byte 0 asks whether all before it is written. A packet to the parent says how
+ * many lines were not. */
 static void write_for_parent(int fd)
 {
 	char line[LINE_MAX];
+	uint32_t lost = 0; /* lines that are not told yet */
 	ssize_t n;
 
 	prctl(PR_SET_NAME, "zklockfs-log");
@@ -279,11 +361,15 @@ static void write_for_parent(int fd)
 	if (dup2(fd, STDIN_FILENO) < 0)
 		_exit(1);
 	closefrom(STDERR_FILENO + 1);
-	while ((n = recv(STDIN_FILENO, line, sizeof(line), 0)) > 0)
+	while ((n = recv(STDIN_FILENO, line, sizeof(line), 0)) > 0) {
 		if (n == 1 && line[0] == '\0')
 			(void)send(STDIN_FILENO, line, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 		else
-			(void)!write(STDERR_FILENO, line, (size_t)n);
+			lost += write(STDERR_FILENO, line, (size_t)n) != n;
+		if (lost > 0 && send(STDIN_FILENO, &lost, sizeof(lost),
+		                     MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(lost))
+			lost = 0;
+	}
 	_exit(0);
 }
 
@@ -332,7 +418,7 @@ bool log_reap(pid_t pid)
 
 void log_in_guardian(void)
 {
-	void *shared = memory_share(sizeof(own_windows));
+	struct windows *shared = memory_share(sizeof(own_windows));
 
 	if (shared)
 		windows = shared;
@@ -349,7 +435,8 @@ void log_finish(void)
 		return;
 	close(child.its_fd);
 	if (child.writes && send(child.fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
-		(void)poll(&pollfd, 1, FINISH_MS); /* it answers, or hangs up */
+		while (poll(&pollfd, 1, FINISH_MS) == 1 && hear_child())
+			; /* until it answers, or hangs up */
 	close(child.fd);
 	child.fd = child.its_fd = -1;
 	child.writes = false;
@@ -357,11 +444,15 @@ void log_finish(void)
 
 struct log_counts log_counts(void)
 {
+	while (hear_child())
+		;
 	return (struct log_counts){.not_written = not_written, .children_ended = children_ended};
 }
 
 void log_carry(struct carry *carry)
 {
+	while (hear_child())
+		;
 	CARRY_BOOL(carry, to_syslog);
 	CARRY_FD(carry, child.fd);
 	CARRY_FD(carry, child.its_fd);

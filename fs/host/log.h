@@ -5,7 +5,8 @@
  * (sd-daemon(3)). Never blocks once the mount serves, not on a full pipe, a stopped terminal, or a
  * file on a disk or server that is slow: a line that cannot be written now is counted and dropped.
  * At most LOG_BURST errors in LOG_WINDOW_S, as many warnings, and as many other lines; the rest is
- * counted too.
+ * counted too. Each user has as much for the lines about that user, so that nobody's noise hides
+ * another's loss: root, and the LOG_USERS - 1 others of whom there was something to say last.
  */
 #ifndef FS_LOG_H
 #define FS_LOG_H
@@ -18,12 +19,17 @@
 
 #define LOG_BURST 50
 #define LOG_WINDOW_S 10
+#define LOG_USERS 16
+#define LOG_NOBODY ((uid_t)-1)
 
 /* Keeps errno. */
 void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Whether a line of that level has room now; if not, it is counted as not written. For lines that
- * cost time to make. */
-bool log_has_room(enum lc_level level);
+/* A line that this user can cause, or that is about the user's locks. */
+void log_line_of(uid_t uid, enum lc_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Whether a line about the user of that level has room now; if not, it is counted as not written.
+ * For lines that cost time to make. */
+bool log_has_room(uid_t uid, enum lc_level level);
 /* A line that the administrator has asked for: no limit holds it back. */
 void log_wanted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
@@ -46,7 +52,7 @@ void log_tend(void);
 void log_finish(void);
 
 struct log_counts {
-	unsigned long not_written;    /* lines */
+	unsigned long not_written;    /* lines, by the log's child, too; not the guardian's */
 	unsigned long children_ended; /* the log's child, before its time */
 };
 struct log_counts log_counts(void);

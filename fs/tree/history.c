@@ -10,8 +10,17 @@
 
 #define HEADER "ENDED LOCK MODE WAITED HELD END PID UID COMMAND SINCE TOKEN BY REASON\n"
 
+/* Whose holds these are. */
+struct history_user {
+	struct per_user user;
+	size_t bytes;
+	struct history_item *first; /* the oldest */
+};
+
 struct history_item {
 	struct history_item *prev, *next;
+	struct history_item *users_prev, *users_next;
+	struct history_user *user;
 	size_t bytes;
 	struct stored stored;
 	struct history_hold hold;
@@ -35,35 +44,68 @@ static void count_hold(struct history *history, int64_t held_us)
 	history->held_us += held_us;
 }
 
-static void forget_oldest(struct history *history)
+/* A part of the room is root's. */
+static size_t weight_of(const struct history_user *user)
 {
-	struct history_item *item = history->first;
+	if (user->user.uid != 0)
+		return user->bytes;
+	return user->bytes > HISTORY_ROOT_BYTES ? user->bytes - HISTORY_ROOT_BYTES : 0;
+}
+
+static void forget_hold(struct history *history, struct history_item *item)
+{
+	struct history_user *user = item->user;
 
 	DL_DELETE(history->first, item);
+	DL_DELETE2(user->first, item, users_prev, users_next);
 	history->count--;
 	history->bytes -= item->bytes;
+	user->bytes -= item->bytes;
+	if (!user->first)
+		per_user_drop(&history->users, &user->user);
 	stored_end(&item->stored);
 	free(item);
+}
+
+/* The oldest hold of the user who has most: nobody's many holds are the end of another's few. */
+static void forget_of_most(struct history *history)
+{
+	struct per_user *user, *next;
+	struct history_user *most = NULL;
+
+	HASH_ITER(hh, history->users, user, next) {
+		struct history_user *one = (struct history_user *)user;
+
+		if (!most || weight_of(one) > weight_of(most))
+			most = one;
+	}
+	forget_hold(history, most->first);
 }
 
 static void keep_hold(struct history *history, const struct history_hold *hold)
 {
 	size_t lock = strlen(hold->lock) + 1, by = strlen(hold->by) + 1;
 	size_t bytes = sizeof(struct history_item) + lock + by + strlen(hold->reason) + 1;
-	struct history_item *item = malloc(bytes);
+	struct history_user *user = per_user_get(&history->users, hold->uid, sizeof(*user));
+	struct history_item *item = user ? malloc(bytes) : NULL;
 
-	if (!item)
+	if (!item) {
+		if (user && !user->first)
+			per_user_drop(&history->users, &user->user);
 		return;
-	*item = (struct history_item){.bytes = bytes, .hold = *hold};
+	}
+	*item = (struct history_item){.bytes = bytes, .hold = *hold, .user = user};
 	item->hold.lock = strcpy(item->text, hold->lock);
 	item->hold.by = strcpy(item->text + lock, hold->by);
 	item->hold.reason = strcpy(item->text + lock + by, hold->reason);
 	DL_APPEND(history->first, item);
+	DL_APPEND2(user->first, item, users_prev, users_next);
 	history->count++;
 	history->bytes += bytes;
+	user->bytes += bytes;
 	stored_begin(history->stored, &item->stored, STORED_HISTORY, 0);
 	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
-		forget_oldest(history);
+		forget_of_most(history);
 }
 
 void history_add(struct history *history, const struct history_hold *hold, int64_t held_us)
@@ -75,7 +117,7 @@ void history_add(struct history *history, const struct history_hold *hold, int64
 void history_finish(struct history *history)
 {
 	while (history->first)
-		forget_oldest(history);
+		forget_hold(history, history->first);
 }
 
 const char *history_end_name(enum history_end end)

@@ -6,12 +6,15 @@
 #ifndef FS_HISTORY_H
 #define FS_HISTORY_H
 
+#include "pure/per_user.h"
 #include "store/stored.h"
 #include "tree/view.h"
 
-/* So many are remembered, or fewer if they take more bytes than this. */
+/* So many are remembered, or fewer if they take more bytes than this. Those of the user with the
+ * most bytes are forgotten first; so many of root's do not count. */
 #define HISTORY_HOLDS 1000
 #define HISTORY_BYTES (1024 * 1024)
+#define HISTORY_ROOT_BYTES (64 * 1024)
 
 /* Bounds of the histogram of hold times; the last bucket is for all above. */
 #define HISTORY_BUCKETS 13
@@ -41,6 +44,7 @@ struct history_hold {
 struct history {
 	struct book *stored;
 	struct history_item *first; /* the oldest */
+	struct per_user *users;     /* who have any */
 	unsigned count;
 	size_t bytes;
 	unsigned long buckets[HISTORY_BUCKETS + 1];

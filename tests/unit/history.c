@@ -117,6 +117,38 @@ static void users(void **state)
 	history_finish(&history);
 }
 
+/* Who holds very often leaves the holds of others in it. */
+static void nobody_hides_another(void **state)
+{
+	struct history history = {0};
+	struct history_hold hold = hold_of("build", 7, "");
+
+	(void)state;
+	for (uid_t uid = 0; uid < 5; uid++) {
+		hold.uid = uid;
+		history_add(&history, &hold, 0);
+	}
+	for (unsigned i = 0; i < 2 * HISTORY_HOLDS; i++) {
+		hold.uid = 7;
+		history_add(&history, &hold, 0);
+	}
+	for (uid_t uid = 1; uid < 5; uid++)
+		assert_int_equal(count_lines(&history, uid), 1);
+	assert_int_equal(count_lines(&history, 7), HISTORY_HOLDS - 5);
+	/* Nor do many users hide root's. */
+	hold.uid = 0;
+	for (unsigned i = 0; i < 20; i++)
+		history_add(&history, &hold, 0);
+	for (uid_t uid = 1000; uid < 1000 + 2 * HISTORY_HOLDS; uid++) {
+		hold.uid = uid;
+		history_add(&history, &hold, 0);
+	}
+	assert_int_equal(history.count, HISTORY_HOLDS);
+	assert_int_equal(HASH_COUNT(history.users), HISTORY_HOLDS - 20); /* root has 21 */
+	history_finish(&history);
+	assert_null(history.users);
+}
+
 /* What the next process has of them. */
 static void carry_counts(struct history *from, struct history *ret_to)
 {
@@ -155,9 +187,8 @@ static void counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines),
-		cmocka_unit_test(bounds),
-		cmocka_unit_test(users),
+		cmocka_unit_test(lines),  cmocka_unit_test(bounds),
+		cmocka_unit_test(users),  cmocka_unit_test(nobody_hides_another),
 		cmocka_unit_test(counts),
 	};
 

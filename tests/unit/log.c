@@ -113,6 +113,42 @@ static void each_level_has_its_own_room(void **state)
 	                          "zklockfs: 1 line was not written\nzklockfs: y\nzklockfs: z\n");
 }
 
+static void say_of(uid_t uid, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		log_line_of(uid, LC_WARNING, "lost by %u", (unsigned)uid);
+}
+
+/* Nobody's noise hides what is said of another. */
+static void each_user_has_room(void **state)
+{
+	(void)state;
+	say_of(1000, LOG_BURST + 10);
+	assert_int_equal(lines(), LOG_BURST);
+	say_of(0, 1);
+	say_of(1001, 1);
+	say(1, LC_WARNING);
+	assert_int_equal(lines(), 3);
+	assert_string_equal(text,
+	                    "zklockfs: lost by 0\nzklockfs: lost by 1001\nzklockfs: line 0\n");
+	now_s += LOG_WINDOW_S;
+	log_tend();
+	assert_int_equal(lines(), 1);
+	assert_string_equal(text, "zklockfs: 10 lines about uid 1000 were not written\n");
+	/* Very many users have room together, and none of root's. */
+	for (uid_t uid = 2000; uid < 2000 + LOG_USERS + 10 * LOG_BURST; uid++)
+		say_of(uid, 1);
+	assert_int_equal(lines(), LOG_USERS - 1 + LOG_BURST);
+	say_of(0, 1);
+	say_of(2000, 1);
+	assert_int_equal(lines(), 2);
+	now_s += LOG_WINDOW_S;
+	log_tend();
+	assert_int_equal(lines(), 1); /* those of many users are told in one line */
+	say_of(5000, LOG_BURST);
+	assert_int_equal(lines(), LOG_BURST);
+}
+
 static void what_is_not_wanted_takes_no_room(void **state)
 {
 	(void)state;
@@ -190,6 +226,22 @@ static void the_child_waits_alone(void **state)
 	expect_child_ends(); /* though nobody reads */
 }
 
+/* Lines that the log's child cannot write are counted. */
+static void the_child_cannot_write(void **state)
+{
+	unsigned long before = log_counts().not_written;
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	dup2(full, STDERR_FILENO);
+	close(full);
+	log_to_child();
+	say(3, LC_WARNING);
+	log_finish();
+	expect_child_ends();
+	assert_int_equal(log_counts().not_written, before + 3);
+}
+
 /* The log's child may come after its first lines, and from other processes: a guardian's. */
 static void others_write_by_the_child(void **state)
 {
@@ -246,9 +298,9 @@ static void dropped_lines_are_told_without_another(void **state)
 	unsigned long before = log_counts().not_written;
 
 	(void)state;
-	assert_true(log_has_room(LC_WARNING)); /* and takes none */
+	assert_true(log_has_room(LOG_NOBODY, LC_WARNING)); /* and takes none */
 	say(LOG_BURST + 6, LC_WARNING);
-	assert_false(log_has_room(LC_WARNING)); /* which counts as a line */
+	assert_false(log_has_room(LOG_NOBODY, LC_WARNING)); /* which counts as a line */
 	assert_int_equal(lines(), LOG_BURST);
 	assert_int_equal(log_counts().not_written, before + 7);
 	log_tend();
@@ -361,7 +413,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_burst_is_cut, begin, end),
 		cmocka_unit_test_setup_teardown(each_level_has_its_own_room, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_takes_no_room, begin, end),
+		cmocka_unit_test_setup_teardown(each_user_has_room, begin, end),
 		cmocka_unit_test_setup_teardown(the_child_waits_alone, begin, end),
+		cmocka_unit_test_setup_teardown(the_child_cannot_write, begin, end),
 		cmocka_unit_test_setup_teardown(others_write_by_the_child, begin, end),
 		cmocka_unit_test_setup_teardown(a_guardian_and_its_children_share_a_limit, begin,
 	                                        end),

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define CHILDREN_MAX (CREW_LEFT_MAX + CREW_WORKERS_MAX)
-#define USERS 4096 /* by the last bits of their numbers */
+#define USERS 4096 /* any more share a time with another */
 #define SHARE_GROWS 4
 #define FIRST_NICE (-20)
 #define BESIDE_NICE 0
@@ -34,6 +34,7 @@ struct crew_table {
 	_Atomic uint64_t next;
 	uint32_t count;
 	int64_t share_us;
+	_Atomic uint64_t users[USERS]; /* uid + 1; 0: nobody yet */
 	_Atomic int64_t used_us[USERS];
 	_Atomic uint32_t deferred; /* how many of the list are for a later turn */
 	struct desk desks[CHILDREN_MAX];
@@ -96,6 +97,19 @@ static bool somebody_left_there(const struct crew *crew, pid_t pid)
 	return false;
 }
 
+/* The time of the user's jobs in this list. */
+static _Atomic int64_t *used_by(struct crew_table *table, uid_t uid)
+{
+	for (uint32_t i = 0; i < USERS; i++) {
+		uint32_t place = (uid + i) % USERS;
+		uint64_t is = 0, user = (uint64_t)uid + 1;
+
+		if (atomic_compare_exchange_strong(&table->users[place], &is, user) || is == user)
+			return &table->used_us[place];
+	}
+	return &table->used_us[uid % USERS];
+}
+
 static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
 {
 	struct crew_table *table = crew->table;
@@ -106,7 +120,7 @@ static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
 		return;
 	if (crew->whose)
 		job->uid = crew->whose(crew->ctx, job->pid);
-	if (atomic_load(&table->used_us[job->uid % USERS]) > table->share_us) {
+	if (atomic_load(used_by(table, job->uid)) > table->share_us) {
 		table->later[atomic_fetch_add(&table->deferred, 1) % CREW_JOBS_MAX] = index;
 		return;
 	}
@@ -114,7 +128,7 @@ static void do_job(const struct crew *crew, struct desk *desk, uint32_t index)
 	atomic_store(&desk->since_us, began);
 	crew->work(crew->ctx, index, job->pid);
 	atomic_store(&desk->since_us, 0);
-	atomic_fetch_add(&table->used_us[job->uid % USERS], clock_now_us() - began);
+	atomic_fetch_add(used_by(table, job->uid), clock_now_us() - began);
 }
 
 static bool next_job(const struct crew *crew, uint32_t *ret_index)
@@ -246,7 +260,7 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	atomic_store(&desk->left, true);
 	set_ordinary(crew->children[number].pid, BESIDE_NICE);
 	(void)prlimit(crew->children[number].pid, RLIMIT_CPU, &limit, NULL);
-	atomic_fetch_add(&table->used_us[job->uid % USERS], now - atomic_load(&desk->since_us));
+	atomic_fetch_add(used_by(table, job->uid), now - atomic_load(&desk->since_us));
 	if (crew->left >= CREW_LEFT_MAX)
 		kill_oldest(crew);
 	crew->at_work--;
@@ -342,6 +356,7 @@ void crew_start(struct crew *crew, crew_do_fn *work, crew_whose_fn *whose, size_
 	crew->whose = whose;
 	for (size_t i = 0; i < count; i++)
 		table->order[i] = (uint32_t)i;
+	memset(table->users, 0, sizeof(table->users));
 	memset(table->used_us, 0, sizeof(table->used_us));
 	table->share_us = CREW_SHARE_US;
 	begin_list(crew, (uint32_t)count);

@@ -50,6 +50,34 @@ static void hang(void *ctx, size_t index, pid_t pid)
 	atomic_fetch_add(&told->done, 1);
 }
 
+static void sleep_or_tell(void *ctx, size_t index, pid_t pid)
+{
+	struct told *told = ctx;
+
+	(void)pid;
+	if (index == CREW_WORKERS_MAX * 4)
+		atomic_store(&told->nice, atomic_load(&told->done));
+	usleep(CREW_SHARE_US / 4);
+	atomic_fetch_add(&told->done, 1);
+}
+
+/* The jobs of a user whose number ends alike are not behind those of another. */
+static void a_user_is_who_has_that_number(void **state)
+{
+	enum { JOBS = CREW_WORKERS_MAX * 4 };
+	struct told *told = share_told();
+	struct crew *crew = crew_create(told);
+
+	(void)state;
+	for (int i = 0; i < JOBS; i++)
+		crew_jobs(crew)[i] = (struct job){.pid = 1000 + i, .uid = 7};
+	crew_jobs(crew)[JOBS] = (struct job){.pid = 1000 + JOBS, .uid = 7 + 4096};
+	crew_start(crew, sleep_or_tell, NULL, JOBS + 1);
+	while (!crew_tend(crew))
+		usleep(CREW_TEND_US);
+	assert_true(atomic_load(&told->nice) < JOBS / 2);
+}
+
 static void whoever_is_left_alone_is_limited(void **state)
 {
 	enum { JOBS = 10 };
@@ -160,6 +188,7 @@ static void a_rank_is_of_those_at_work_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_user_is_who_has_that_number),
 		cmocka_unit_test(whoever_is_left_alone_is_limited),
 		cmocka_unit_test(much_work_is_put_behind),
 		cmocka_unit_test(a_rank_is_of_those_at_work_too),

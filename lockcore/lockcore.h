@@ -280,10 +280,28 @@ bool lc_ready(const struct lc *lc);
 /* The ensemble's wall clock, which is that of times of nodes: as near to the given wall clock of
  * this host as the last answered heartbeat allows. */
 int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms);
-/* A server has a longer tickTime than was known, or the same. If the lease was computed with a
+/* What no other ensemble has by chance: zxid, time and data of ROOT/LC_MARK_NODE at its creation
+ * (rule 41). */
+#define LC_MARK_NODE ".zklockfs"
+struct lc_mark {
+	int64_t czxid; /* 0: there is none */
+	int64_t ctime_ms;
+	uint64_t number; /* 64 random bits, its data; 0: it has other data */
+};
+struct lc_mark lc_mark_of(int64_t czxid, int64_t ctime_ms, const void *data, size_t len);
+/* Does this engine know its ensemble; is that its mark? */
+bool lc_knows_mark(const struct lc *lc);
+bool lc_is_mark(const struct lc *lc, const struct lc_mark *mark);
+/* For lc_raise_tick() and lc_limit_session(): of a server that has shown the mark.
+ *
+ * A server has a longer tickTime than was known, or the same. If the lease was computed with a
  * shorter one, held locks are in doubt for a moment; if no lease is possible with it, the engine
  * is LC_UNUSABLE. */
 void lc_raise_tick(struct lc *lc, int64_t tick_us);
+/* A server grants no longer sessions than that. So the session may be so short at any time: the
+ * lease counts with no more, which may end it; if no lease is possible, the engine is
+ * LC_UNUSABLE. */
+void lc_limit_session(struct lc *lc, int64_t timeout_us);
 /* Checks whether the clock can be believed (config.disrupted). True: holders may have lost their
  * locks, and this will be known within 2 s. Until then the caller makes no calls for users: the
  * engine can neither say that a taker holds nor that it has lost. */

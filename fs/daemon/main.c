@@ -275,7 +275,7 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 	struct frontend *front = loop->front;
 	int status = EXIT_MOUNT;
 
-	settings_init(&loop->settings, options->tick_time_us, options->has_tick_time);
+	settings_init(&loop->settings, options);
 	if (servers_init(&loop->servers, options->servers, options->session_timeout_us) &&
 	    begin_nodes(front)) {
 		if (holds_init(front) == 0) {

@@ -148,7 +148,7 @@ static void about_open(struct frontend *front, fuse_req_t req, struct node *node
 {
 	struct lc_status status;
 	struct text text = {0};
-	char watched_by[64], left_out[1024];
+	char watched_by[64], left_out[1024], wrong[1024];
 	struct view_mount mount = {
 		.host = front->facts.host,
 		.covered = front->facts.covered,
@@ -159,6 +159,7 @@ static void about_open(struct frontend *front, fuse_req_t req, struct node *node
 		.clock_watched_by = watched_by,
 		.tick_time_by = settings_tick_by(front->facts.settings),
 		.server_version = settings_version(front->facts.settings),
+		.wrong_servers = settings_wrong(front->facts.settings, wrong, sizeof(wrong)),
 		.reloads = front->facts.reloads,
 		.adoptions = front->facts.adoptions,
 		.open_bytes = front->files.bytes};

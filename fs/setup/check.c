@@ -35,8 +35,11 @@
 #define SLOW_WRITE_US 100000
 /* Fewer connections of a host than this leave no room for some mounts that ask for settings. */
 #define FEW_CONNECTIONS 5
+/* No server may grant less, at any time: rule 45 of lockcore/README.md. */
+#define LEAST_LIMIT_MS 5000
 
-/* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails. */
+/* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails, or its
+ * locks are not what its options say. */
 enum verdict { OK, RISK, WRONG };
 
 struct check {
@@ -147,7 +150,7 @@ static void report_quorum(struct check *check, size_t usable)
 	bool alone = false, together = strchr(check->options->servers, ',') != NULL;
 
 	for (size_t i = 0; i < settings->count; i++) {
-		const char *mode = settings->answers[i].mode;
+		const char *mode = settings->answers[i].probe.mode;
 
 		alone |= strcmp(mode, "standalone") == 0;
 		together |= *mode && strcmp(mode, "standalone") != 0;
@@ -183,14 +186,64 @@ static void report_tick(struct check *check)
 		                              : "the servers' limits of sessions");
 }
 
+/* A session may be renewed by any server at any time. */
+static void report_limits(struct check *check, const struct probe *probe)
+{
+	int64_t asked_ms = check->options->session_timeout_us / 1000;
+
+	if (probe->longest_ms > 0 && probe->longest_ms < LEAST_LIMIT_MS)
+		say(check, WRONG,
+		    "server %s: sessions of %" PRId64 " ms at most: two may hold a lock: "
+		    "maxSessionTimeout must be %d ms or more on every server",
+		    probe->address, probe->longest_ms, LEAST_LIMIT_MS);
+	else if (probe->longest_ms > 0 && probe->longest_ms < asked_ms)
+		say(check, WRONG,
+		    "server %s: sessions of %" PRId64 " ms at most, and %" PRId64
+		    " ms are asked for: lower session_timeout, or raise maxSessionTimeout",
+		    probe->address, probe->longest_ms, asked_ms);
+	if (probe->shortest_ms > asked_ms)
+		say(check, RISK,
+		    "server %s: sessions of %" PRId64 " ms at least, and %" PRId64
+		    " ms are asked for: a dead host keeps its locks for longer",
+		    probe->address, probe->shortest_ms, asked_ms);
+}
+
+/* Do all servers have the same settings, and the same mark? */
+static void report_differences(struct check *check)
+{
+	const struct settings *settings = &check->settings;
+	const struct probe *first = NULL;
+
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct probe *probe = &settings->answers[i].probe;
+
+		if (probe->met != PROBE_USABLE)
+			continue;
+		report_limits(check, probe);
+		first = first || !probe->looked ? first : probe;
+		if (!probe->looked)
+			say(check, RISK,
+			    "server %s: does not show whether it is of the ensemble (%s/%s)",
+			    probe->address, check->options->root, LC_MARK_NODE);
+		else if (memcmp(&first->mark, &probe->mark, sizeof(first->mark)) != 0)
+			say(check, WRONG,
+			    "servers %s and %s: are of different ensembles: %s/%s is not the same",
+			    first->address, probe->address, check->options->root, LC_MARK_NODE);
+		else if (first->longest_ms != probe->longest_ms ||
+		         first->shortest_ms != probe->shortest_ms ||
+		         first->tick_ms != probe->tick_ms)
+			say(check, RISK,
+			    "servers %s and %s: differ in ticks, or in limits of sessions",
+			    first->address, probe->address);
+	}
+}
+
 static void hear_servers(struct settings *settings)
 {
 	struct probe probe;
 
 	while (settings->prober.fd >= 0) {
-		struct pollfd pollfd = {.fd = settings->prober.fd, .events = POLLIN};
-
-		(void)poll(&pollfd, 1, -1);
+		(void)poll(&(struct pollfd){.fd = settings->prober.fd, .events = POLLIN}, 1, -1);
 		while (prober_read(&settings->prober, &probe))
 			settings_hear(settings, &probe);
 	}
@@ -202,12 +255,14 @@ static bool ask_servers(struct check *check)
 	struct settings *settings = &check->settings;
 	size_t usable = 0;
 
-	(void)prober_begin(&settings->prober, check->addresses, true);
+	(void)settings_begin(settings, check->addresses);
 	hear_servers(settings);
+	for (size_t i = 0; i < settings->count; i++) {
+		settings_believe(settings, &settings->answers[i]);
+		usable += settings->answers[i].probe.met == PROBE_USABLE;
+	}
 	for (size_t i = 0; i < settings->count; i++)
-		usable += settings->answers[i].met == PROBE_USABLE;
-	for (size_t i = 0; i < settings->count; i++)
-		report_server(check, &settings->answers[i], usable == 0);
+		report_server(check, &settings->answers[i].probe, usable == 0);
 	if (settings->count < resolve_count(check->addresses))
 		say(check, usable == 0 ? WRONG : RISK,
 		    "servers: not all could be asked: there is no memory, or are too many "
@@ -216,6 +271,7 @@ static bool ask_servers(struct check *check)
 		return false;
 	report_quorum(check, usable);
 	report_tick(check);
+	report_differences(check);
 	return true;
 }
 
@@ -522,7 +578,7 @@ int check_all(const struct options *options, check_port_fn *port, check_port_end
 {
 	struct check check = {.options = options};
 
-	settings_init(&check.settings, options->tick_time_us, options->has_tick_time);
+	settings_init(&check.settings, options);
 	find_servers(&check);
 	if (check.addresses && ask_servers(&check))
 		examine_ensemble(&check, port, port_end);

@@ -7,6 +7,7 @@
 
 #include "host/clock.h"
 #include "host/helper.h"
+#include "setup/credentials.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -204,28 +205,179 @@ struct connect_response {
 	uint32_t len, version, timeout_ms;
 } __attribute__((packed));
 
-struct close_request {
-	uint32_t len, xid, type;
+#define CLOSE_SESSION (-11)
+#define GET_DATA 4
+#define SYNC 9
+#define ADD_AUTH 100
+#define AUTH_XID (-4)
+#define GET_XID 2
+#define NO_NODE (-101)
+
+/* A request: a path or credentials, and little else. */
+struct packet {
+	size_t len;
+	char data[LC_PATH_MAX + CREDENTIALS_MAX + 64];
+};
+
+static void put_raw(struct packet *packet, const void *bytes, size_t len)
+{
+	assert(packet->len + len <= sizeof(packet->data));
+	memcpy(packet->data + packet->len, bytes, len);
+	packet->len += len;
+}
+
+static void put_number(struct packet *packet, int32_t number)
+{
+	uint32_t big = htobe32((uint32_t)number);
+
+	put_raw(packet, &big, sizeof(big));
+}
+
+static void put_text(struct packet *packet, const char *text)
+{
+	put_number(packet, (int32_t)strlen(text));
+	put_raw(packet, text, strlen(text));
+}
+
+static void begin_packet(struct packet *packet, int32_t xid, int32_t type)
+{
+	packet->len = 0;
+	put_number(packet, 0); /* the length */
+	put_number(packet, xid);
+	put_number(packet, type);
+}
+
+static bool send_packet(int fd, struct packet *packet)
+{
+	uint32_t len = htobe32((uint32_t)(packet->len - sizeof(len)));
+
+	memcpy(packet->data, &len, sizeof(len));
+	return send(fd, packet->data, packet->len, MSG_NOSIGNAL) == (ssize_t)packet->len;
+}
+
+/* The sync: a server that lags may not know the node yet. */
+static bool send_question(int fd, const struct probe_question *question)
+{
+	char path[LC_PATH_MAX + sizeof(LC_MARK_NODE) + 1];
+	struct packet packet;
+
+	snprintf(path, sizeof(path), "%s/%s", question->root, LC_MARK_NODE);
+	if (question->credentials) {
+		begin_packet(&packet, AUTH_XID, ADD_AUTH);
+		put_number(&packet, 0);
+		put_text(&packet, "digest");
+		put_text(&packet, question->credentials);
+		if (!send_packet(fd, &packet))
+			return false;
+	}
+	begin_packet(&packet, GET_XID - 1, SYNC);
+	put_text(&packet, path);
+	if (!send_packet(fd, &packet))
+		return false;
+	begin_packet(&packet, GET_XID, GET_DATA);
+	put_text(&packet, path);
+	put_raw(&packet, "", 1); /* no watch */
+	return send_packet(fd, &packet);
+}
+
+struct reply_header {
+	int32_t xid;
+	int64_t zxid;
+	int32_t error;
 } __attribute__((packed));
 
-#define CLOSE_SESSION (-11)
+/* Of a Stat, the first. */
+struct reply_stat {
+	int64_t czxid, mzxid, ctime_ms;
+} __attribute__((packed));
 
-/* What a server grants to who asks for so much, in ms; 0: it gives no session. */
-static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
+/* Returns the length of the next reply, below 0 if it does not come or is too long. */
+static ssize_t read_reply(int fd, char *reply, size_t size, int64_t until_us)
+{
+	uint32_t len;
+
+	if (read_whole(fd, (char *)&len, sizeof(len), until_us) != sizeof(len))
+		return -1;
+	len = be32toh(len);
+	if (len < sizeof(struct reply_header) || len > size)
+		return -1;
+	return read_whole(fd, reply, len, until_us) == (ssize_t)len ? (ssize_t)len : -1;
+}
+
+static void read_mark(struct probe *probe, const char *body, size_t len)
+{
+	struct reply_stat stat;
+	uint32_t data_len;
+
+	if (len < sizeof(data_len))
+		return;
+	memcpy(&data_len, body, sizeof(data_len));
+	data_len = (int32_t)be32toh(data_len) < 0 ? 0 : be32toh(data_len);
+	if (len - sizeof(data_len) < sizeof(stat) + (size_t)data_len)
+		return;
+	memcpy(&stat, body + sizeof(data_len) + data_len, sizeof(stat));
+	probe->mark = lc_mark_of((int64_t)be64toh((uint64_t)stat.czxid),
+	                         (int64_t)be64toh((uint64_t)stat.ctime_ms), body + sizeof(data_len),
+	                         data_len);
+	probe->looked = probe->mark.czxid != 0;
+}
+
+static void ask_mark(struct probe *probe, int fd, const struct probe_question *question)
+{
+	int64_t until_us = limit_us();
+	struct reply_header header;
+	char reply[4096];
+	ssize_t len;
+
+	if (!send_question(fd, question))
+		return;
+	do {
+		len = read_reply(fd, reply, sizeof(reply), until_us);
+		if (len < 0)
+			return;
+		memcpy(&header, reply, sizeof(header));
+	} while (be32toh((uint32_t)header.xid) != GET_XID);
+	if (header.error == 0)
+		read_mark(probe, reply + sizeof(header), (size_t)len - sizeof(header));
+	else
+		probe->looked = (int32_t)be32toh((uint32_t)header.error) == NO_NODE;
+}
+
+static bool read_rest(int fd, const struct connect_response *response)
+{
+	char rest[64];
+	size_t len = be32toh(response->len) + sizeof(response->len) - sizeof(*response);
+
+	return len <= sizeof(rest) && read_whole(fd, rest, len, limit_us()) == (ssize_t)len;
+}
+
+/* It closes the connection when the session has ended. */
+static void close_session(int fd)
+{
+	int64_t until_us = limit_us();
+	struct packet packet;
+	char rest[256];
+
+	begin_packet(&packet, GET_XID + 1, CLOSE_SESSION);
+	if (send_packet(fd, &packet))
+		while (read_whole(fd, rest, sizeof(rest), until_us) > 0 &&
+		       clock_now_us() < until_us)
+			;
+}
+
+/* What a server grants to who asks for so much, in ms; 0: it gives no session. `question`: also
+ * for the mark; or NULL. */
+static int64_t ask_session(struct probe *probe, uint32_t timeout_ms,
+                           const struct probe_question *question)
 {
 	struct connect_request request = {
 		.len = htobe32(sizeof(request) - sizeof(request.len)),
 		.timeout_ms = htobe32(timeout_ms),
 		.password_len = htobe32(sizeof(request.password)),
 	};
-	struct close_request closing = {
-		.len = htobe32(sizeof(closing) - sizeof(closing.len)),
-		.xid = htobe32(1),
-		.type = htobe32((uint32_t)CLOSE_SESSION),
-	};
 	struct connect_response response;
-	char answer[sizeof(response) + 1], rest[256];
-	int64_t granted_ms = 0, until_us;
+	char answer[sizeof(response) + 1];
+	int64_t granted_ms = 0;
 	int fd = -1;
 	ssize_t n = ask(probe, &request, sizeof(request), answer, sizeof(answer), &fd);
 
@@ -237,38 +389,44 @@ static int64_t ask_session(struct probe *probe, uint32_t timeout_ms)
 	}
 	if (n > 0 && granted_ms == 0)
 		probe->met = PROBE_STRANGE;
-	/* It closes the connection when the session has ended. */
-	until_us = limit_us();
-	if (granted_ms > 0 && send(fd, &closing, sizeof(closing), MSG_NOSIGNAL) > 0)
-		while (read_whole(fd, rest, sizeof(rest), until_us) > 0 &&
-		       clock_now_us() < until_us)
-			;
+	if (granted_ms > 0 && read_rest(fd, &response)) {
+		if (question)
+			ask_mark(probe, fd, question);
+		close_session(fd);
+	}
 	if (fd >= 0)
 		close(fd);
 	return granted_ms;
 }
 
-static void ask_sessions(struct probe *probe)
+static void ask_sessions(struct probe *probe, const struct probe_question *question)
 {
-	probe->shortest_ms = ask_session(probe, SHORTEST_MS);
-	if (probe->shortest_ms > 0)
-		probe->longest_ms = ask_session(probe, LONGEST_MS);
+	struct probe copy = *probe;
+	int64_t longest_ms = ask_session(&copy, LONGEST_MS, question);
+
+	/* What conf has said stays, though nothing shows whose it is. */
+	if (probe->has_conf && longest_ms == 0)
+		return;
+	*probe = copy;
+	probe->longest_ms = longest_ms;
+	if (!probe->has_conf && longest_ms > 0)
+		probe->shortest_ms = ask_session(probe, SHORTEST_MS, NULL);
 }
 
 /* ---- the processes ---- */
 
-static void probe_server(int fd, size_t number, char *address, const void *settings)
+static void probe_server(int fd, size_t number, char *address, const void *ctx)
 {
+	const struct probe_question *question = ctx;
 	struct probe probe;
 
 	(void)number;
 	memset(&probe, 0, sizeof(probe)); /* its holes, too */
 	probe.connections = -1;
 	snprintf(probe.address, sizeof(probe.address), "%s", address);
-	if (ask_srvr(&probe) && *(const bool *)settings) {
+	if (ask_srvr(&probe) && question) {
 		ask_conf(&probe);
-		if (!probe.has_conf)
-			ask_sessions(&probe);
+		ask_sessions(&probe, question);
 	}
 	(void)!write(fd, &probe, sizeof(probe));
 }
@@ -287,10 +445,25 @@ void prober_stop(struct prober *prober)
 	prober_init(prober);
 }
 
-int prober_begin(struct prober *prober, const char *addresses, bool settings)
+/* Where the credentials are is wiped in a child: these children alone get a copy. */
+int prober_begin(struct prober *prober, const char *addresses,
+                 const struct probe_question *question)
 {
+	struct probe_question asks = {0};
+	char credentials[CREDENTIALS_MAX + 1] = "";
+	int r;
+
 	prober_stop(prober);
-	return helper_start("zklockfs-probe", addresses, probe_server, &settings, &prober->fd);
+	if (question)
+		asks = *question;
+	if (asks.credentials) {
+		snprintf(credentials, sizeof(credentials), "%s", asks.credentials);
+		asks.credentials = credentials;
+	}
+	r = helper_start("zklockfs-probe", addresses, probe_server, question ? &asks : NULL,
+	                 &prober->fd);
+	explicit_bzero(credentials, sizeof(credentials));
+	return r;
 }
 
 bool prober_read(struct prober *prober, struct probe *ret_probe)

@@ -6,13 +6,17 @@
  *
  *   srvr       the version, and whether it leads; always open
  *   conf       tickTime and limits; closed by default (4lw.commands.whitelist)
- *   sessions   if conf is closed: one of the shortest length, and one of the longest, each ended
- *              at once. These limits are 2 and 20 ticks, unless they were set
+ *   sessions   one of the longest length, which also reads the mark of the ensemble (rule 41 of
+ *              lockcore/README.md); and if conf is closed, one of the shortest. Each is ended at
+ *              once. These limits are 2 and 20 ticks, unless they were set
  *
- * Nothing of it changes anything in the ensemble.
+ * Nothing of it changes anything in the ensemble. Whoever has the address can say all of it: what
+ * counts is in settings.h.
  */
 #ifndef FS_PROBE_H
 #define FS_PROBE_H
+
+#include "lockcore.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,6 +48,15 @@ struct probe {
 	int64_t tick_ms;                 /* by conf; 0: not told */
 	int64_t shortest_ms, longest_ms; /* of sessions; 0: not told */
 	int64_t connections;             /* maxClientCnxns, 0 for no limit; -1: not told */
+	/* A session there has shown what is at ROOT/LC_MARK_NODE: `mark`, or nothing. */
+	bool looked;
+	struct lc_mark mark;
+};
+
+/* For the settings and the mark. */
+struct probe_question {
+	const char *root;        /* "/locks" */
+	const char *credentials; /* "user:password", or NULL */
 };
 
 struct prober {
@@ -52,9 +65,10 @@ struct prober {
 
 void prober_init(struct prober *prober);
 /* "10.0.0.1:2181,[2001:db8::2]:2182", as of resolve.h. All are asked at the same time, and in less
- * than a minute all have ended. `settings`: for these, too; otherwise by srvr alone, what is met. 0
- * or -errno. */
-int prober_begin(struct prober *prober, const char *addresses, bool settings);
+ * than a minute all have ended. `question`: NULL for srvr alone, that is what is met. 0 or
+ * -errno. */
+int prober_begin(struct prober *prober, const char *addresses,
+                 const struct probe_question *question);
 /* The next answer. False: there is none now, or (fd -1) no more will come: for want of memory or
  * processes there may be fewer than addresses. */
 bool prober_read(struct prober *prober, struct probe *ret_probe);

@@ -187,7 +187,7 @@ static void stop_trying(struct servers *servers)
 static void begin_to_try(struct servers *servers)
 {
 	if (servers->addresses && servers->prober.fd < 0)
-		(void)prober_begin(&servers->prober, servers->addresses, false);
+		(void)prober_begin(&servers->prober, servers->addresses, NULL);
 }
 
 void servers_try(struct servers *servers)

@@ -5,6 +5,8 @@
 #include "lockcore.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,13 +15,14 @@
  * lease rests on what might have changed: its steps take longer. */
 #define SPREAD_US 2000000
 
-void settings_init(struct settings *settings, int64_t tick_us, bool has_option)
+void settings_init(struct settings *settings, const struct options *options)
 {
 	*settings = (struct settings){
-		.option_us = tick_us,
-		.has_option = has_option,
-		.tick_us = tick_us,
-		.tick_said_us = tick_us,
+		.options = options,
+		.tick_us = options->tick_time_us,
+		.limit_us = INT64_MAX,
+		.tick_said_us = options->tick_time_us,
+		.limit_said_us = options->session_timeout_us,
 		.ask_us = INT64_MAX,
 	};
 	prober_init(&settings->prober);
@@ -31,11 +34,22 @@ void settings_finish(struct settings *settings)
 	free(settings->answers);
 }
 
+int settings_begin(struct settings *settings, const char *addresses)
+{
+	const struct probe_question question = {
+		.root = settings->options->root,
+		.credentials = settings->options->credentials,
+	};
+
+	settings->ask_us = INT64_MAX;
+	settings->count = 0;
+	settings->early = false;
+	return prober_begin(&settings->prober, addresses, &question);
+}
+
 static void ask_now(struct settings *settings, const char *addresses)
 {
-	settings->ask_us = INT64_MAX;
-	settings->count = settings->said = 0;
-	if (prober_begin(&settings->prober, addresses, true) < 0)
+	if (settings_begin(settings, addresses) < 0)
 		log_line(LC_WARNING, "the servers cannot be asked for their settings");
 }
 
@@ -43,6 +57,7 @@ void settings_ask(struct settings *settings, const char *addresses)
 {
 	settings->asked = true;
 	ask_now(settings, addresses);
+	settings->early = true;
 }
 
 int64_t settings_prepare(const struct settings *settings, int64_t now_us, struct pollfd *ret_pollfd)
@@ -55,17 +70,42 @@ int64_t settings_prepare(const struct settings *settings, int64_t now_us, struct
 
 void settings_hear(struct settings *settings, const struct probe *probe)
 {
-	struct probe *answers =
+	struct settings_answer *answers =
 		realloc(settings->answers, (settings->count + 1) * sizeof(*answers));
-	bool certain;
-	int64_t tick_us = probe_tick(probe, &certain) * 1000;
 
-	if (tick_us > settings->tick_us)
-		settings->tick_us = tick_us;
 	if (!answers)
 		return;
-	answers[settings->count++] = *probe;
+	answers[settings->count++] = (struct settings_answer){.probe = *probe};
 	settings->answers = answers;
+}
+
+void settings_believe(struct settings *settings, struct settings_answer *answer)
+{
+	bool certain;
+	int64_t tick_us = probe_tick(&answer->probe, &certain) * 1000;
+	int64_t limit_us = answer->probe.longest_ms * 1000;
+
+	answer->whose = SETTINGS_OURS;
+	if (tick_us > settings->tick_us)
+		settings->tick_us = tick_us;
+	if (limit_us > 0 && limit_us < settings->limit_us)
+		settings->limit_us = limit_us;
+}
+
+static void weigh(struct settings *settings, struct lc *lc)
+{
+	for (size_t i = 0; i < settings->count; i++) {
+		struct settings_answer *answer = &settings->answers[i];
+
+		if (!answer->probe.looked || answer->whose == SETTINGS_OURS)
+			continue;
+		if (lc_is_mark(lc, &answer->probe.mark))
+			settings_believe(settings, answer);
+		else if (!settings->early) /* otherwise it may have looked too soon */
+			answer->whose = SETTINGS_FOREIGN;
+	}
+	lc_raise_tick(lc, settings->tick_us);
+	lc_limit_session(lc, settings->limit_us);
 }
 
 static void say_version(struct settings *settings, const struct probe *probe)
@@ -95,7 +135,7 @@ static void say_tick(struct settings *settings, const struct probe *probe)
 		         settings->tick_said_us / 1000);
 		settings->tick_said_us = tick_us;
 	}
-	if (certain || settings->unsure_said || settings->has_option)
+	if (certain || settings->unsure_said || settings->options->has_tick_time)
 		return;
 	settings->unsure_said = true;
 	log_line(
@@ -106,17 +146,67 @@ static void say_tick(struct settings *settings, const struct probe *probe)
 		probe->address, settings->tick_us / 1000);
 }
 
+static void say_limit(struct settings *settings, const struct probe *probe)
+{
+	int64_t limit_us = probe->longest_ms * 1000;
+
+	if (limit_us == 0 || limit_us >= settings->limit_said_us)
+		return;
+	log_line(LC_WARNING,
+	         "server %s grants no longer sessions than %" PRId64
+	         " ms: the lease is computed from it, not from %" PRId64 " ms",
+	         probe->address, limit_us / 1000, settings->limit_said_us / 1000);
+	settings->limit_said_us = limit_us;
+}
+
+static bool is_unproved(const struct settings_answer *answer)
+{
+	return answer->whose == SETTINGS_UNPROVED && answer->probe.met == PROBE_USABLE;
+}
+
+static void say_strangers(struct settings *settings)
+{
+	char wrong[sizeof(settings->wrong_said)];
+	bool strange = false;
+
+	if (settings->prober.fd >= 0 || settings->early)
+		return;
+	for (size_t i = 0; i < settings->count; i++)
+		strange |= settings->answers[i].whose == SETTINGS_FOREIGN ||
+		           is_unproved(&settings->answers[i]);
+	settings_wrong(settings, wrong, sizeof(wrong));
+	for (size_t i = 0; i < settings->count && strcmp(wrong, settings->wrong_said) != 0; i++) {
+		const struct probe *probe = &settings->answers[i].probe;
+
+		if (settings->answers[i].whose == SETTINGS_FOREIGN)
+			log_line(
+				LC_WARNING,
+				"server %s is of another ensemble, and what it says does not count",
+				probe->address);
+		else if (is_unproved(&settings->answers[i]))
+			log_line(LC_WARNING,
+			         "server %s has not shown that it is of this ensemble, and what it "
+			         "says does not count",
+			         probe->address);
+	}
+	if (settings->count > 0)
+		strcpy(settings->wrong_said, strange ? wrong : "");
+}
+
 /* A start that fails says why, and nothing else. */
 static void say_news(struct settings *settings)
 {
-	for (; settings->said < settings->count; settings->said++) {
-		const struct probe *probe = &settings->answers[settings->said];
+	for (size_t i = 0; i < settings->count; i++) {
+		struct settings_answer *answer = &settings->answers[i];
 
-		if (probe->met != PROBE_USABLE)
+		if (answer->said || answer->whose != SETTINGS_OURS)
 			continue;
-		say_version(settings, probe);
-		say_tick(settings, probe);
+		answer->said = true;
+		say_version(settings, &answer->probe);
+		say_tick(settings, &answer->probe);
+		say_limit(settings, &answer->probe);
 	}
+	say_strangers(settings);
 }
 
 /* ---- when they are asked ---- */
@@ -137,9 +227,21 @@ static void plan_to_ask(struct settings *settings, struct lc *lc, int64_t now_us
 	/* A former daemon may have known more. */
 	if (status.tick_time_us > settings->tick_us)
 		settings->tick_us = settings->tick_said_us = status.tick_time_us;
+	/* That a session is so short was said when it was granted. */
+	if (status.session_timeout_us > 0 && status.session_timeout_us < settings->limit_said_us)
+		settings->limit_said_us = status.session_timeout_us;
 	if (!settings->asked)
 		settings->ask_us = now_us + at_random(SPREAD_US);
 	settings->asked = false;
+}
+
+/* Those that have not shown the mark are asked again now that there is one. */
+static void end_early(struct settings *settings)
+{
+	settings->early = false;
+	for (size_t i = 0; i < settings->count; i++)
+		if (is_unproved(&settings->answers[i]))
+			settings->ask_us = INT64_MIN;
 }
 
 void settings_process(struct settings *settings, struct lc *lc, const char *addresses,
@@ -148,16 +250,15 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 	bool ready = lc_ready(lc);
 	struct probe probe;
 
-	while (revents && prober_read(&settings->prober, &probe)) {
-		/* Without contact they may be of another ensemble: they are asked again. */
-		if (serves && !ready)
-			continue;
+	while (revents && prober_read(&settings->prober, &probe))
 		settings_hear(settings, &probe);
-		lc_raise_tick(lc, settings->tick_us);
-	}
+	if (lc_knows_mark(lc))
+		weigh(settings, lc);
 	if (ready && !settings->ready)
 		plan_to_ask(settings, lc, now_us);
 	settings->ready = ready;
+	if (ready && settings->early && settings->prober.fd < 0)
+		end_early(settings);
 	if (serves)
 		say_news(settings);
 	if (ready && now_us >= settings->ask_us && addresses)
@@ -167,7 +268,8 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 bool settings_has_heard(const struct settings *settings, const char *server)
 {
 	for (size_t i = 0; i < settings->count; i++)
-		if (strcmp(settings->answers[i].address, server) == 0)
+		if (settings->answers[i].whose == SETTINGS_OURS &&
+		    strcmp(settings->answers[i].probe.address, server) == 0)
 			return true;
 	return settings->prober.fd < 0;
 }
@@ -179,29 +281,102 @@ const char *settings_version(const struct settings *settings)
 	const char *oldest = "";
 
 	for (size_t i = 0; i < settings->count; i++) {
-		const char *version = settings->answers[i].version;
+		const char *version = settings->answers[i].probe.version;
 
-		if (*version && (!*oldest || probe_compare_versions(version, oldest) < 0))
+		if (settings->answers[i].whose == SETTINGS_OURS && *version &&
+		    (!*oldest || probe_compare_versions(version, oldest) < 0))
 			oldest = version;
 	}
 	return oldest;
 }
 
+/* A foreign server is not one of those that the lease relies on; one that is not proved may be. */
 const char *settings_tick_by(const struct settings *settings)
 {
 	bool heard = false, all_certain = true, all_conf = true, certain;
 
-	if (settings->has_option && settings->tick_us == settings->option_us)
+	if (settings->options->has_tick_time &&
+	    settings->tick_us == settings->options->tick_time_us)
 		return "option";
 	for (size_t i = 0; i < settings->count; i++) {
-		const struct probe *probe = &settings->answers[i];
+		const struct probe *probe = &settings->answers[i].probe;
 
-		if (probe->met != PROBE_USABLE)
+		if (probe->met != PROBE_USABLE || settings->answers[i].whose == SETTINGS_FOREIGN)
 			continue;
 		heard = true;
 		(void)probe_tick(probe, &certain);
-		all_certain &= certain;
+		all_certain &= certain && settings->answers[i].whose == SETTINGS_OURS;
 		all_conf &= probe->has_conf;
 	}
 	return !heard || !all_certain ? "-" : all_conf ? "conf" : "sessions";
+}
+
+static int64_t shortest_tick_ms(const struct settings *settings)
+{
+	int64_t shortest_ms = INT64_MAX;
+	bool certain;
+
+	for (size_t i = 0; i < settings->count; i++) {
+		int64_t tick_ms = probe_tick(&settings->answers[i].probe, &certain);
+
+		if (settings->answers[i].whose == SETTINGS_OURS && tick_ms > 0 &&
+		    tick_ms < shortest_ms)
+			shortest_ms = tick_ms;
+	}
+	return shortest_ms;
+}
+
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, const char *format,
+                                                      ...)
+{
+	size_t len = strlen(text);
+	va_list args;
+
+	if (len > 0)
+		len += (size_t)snprintf(text + len, size - len, "; ");
+	if (len >= size)
+		return;
+	va_start(args, format);
+	vsnprintf(text + len, size - len, format, args);
+	va_end(args);
+}
+
+const char *settings_wrong(const struct settings *settings, char *ret_text, size_t size)
+{
+	int64_t shortest_ms = shortest_tick_ms(settings);
+	int64_t asked_ms = settings->options->session_timeout_us / 1000;
+
+	*ret_text = '\0';
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct settings_answer *answer = &settings->answers[i];
+		const struct probe *probe = &answer->probe;
+		bool certain;
+		int64_t tick_ms = probe_tick(probe, &certain);
+
+		if (answer->whose == SETTINGS_FOREIGN)
+			add(ret_text, size,
+			    "server %s is of another ensemble, and what it says does not count",
+			    probe->address);
+		else if (is_unproved(answer))
+			add(ret_text, size,
+			    "server %s has not shown that it is of this ensemble, and what it says "
+			    "does not count",
+			    probe->address);
+		if (answer->whose != SETTINGS_OURS)
+			continue;
+		if (tick_ms > shortest_ms)
+			add(ret_text, size,
+			    "server %s has a tickTime of %" PRId64 " ms, and another one of "
+			    "%" PRId64 " ms",
+			    probe->address, tick_ms, shortest_ms);
+		if (probe->longest_ms > 0 && probe->longest_ms < asked_ms)
+			add(ret_text, size,
+			    "server %s grants no longer sessions than %" PRId64 " ms",
+			    probe->address, probe->longest_ms);
+		if (probe->shortest_ms > asked_ms)
+			add(ret_text, size,
+			    "server %s grants no shorter sessions than %" PRId64 " ms",
+			    probe->address, probe->shortest_ms);
+	}
+	return ret_text;
 }

@@ -190,8 +190,10 @@ int view_status(const struct lc_status *status, const struct view_mount *mount,
 	      mount->on_lost);
 	PRINT(file, "pid_namespace: %s\n",
 	      format_number(namespace, (int64_t)mount->pid_namespace, 0));
-	PRINT(file, "addresses: %s\nnames_without_address: %s\nservers_tried: %s\ncovered_by: %s\n",
-	      or_dash(mount->addresses), or_dash(mount->left_out), or_dash(mount->tried),
-	      or_dash(mount->covered));
+	PRINT(file,
+	      "addresses: %s\nnames_without_address: %s\nservers_wrong: %s\nservers_tried: %s\n"
+	      "covered_by: %s\n",
+	      or_dash(mount->addresses), or_dash(mount->left_out), or_dash(mount->wrong_servers),
+	      or_dash(mount->tried), or_dash(mount->covered));
 	return finish(file, ret_text, ok);
 }

@@ -52,10 +52,10 @@ struct view_mount {
 	const char *clock_watched_by; /* pause.h */
 	int64_t ensemble_ahead_ms;    /* its wall clock, before this host's */
 	const char *on_lost;
-	uint64_t pid_namespace;     /* in which pids are told; 0: not known */
-	const char *tick_time_by;   /* settings.h */
-	const char *server_version; /*   the same; "": not known */
-	const char *safe_version;   /*   it can forget writes: this one cannot; or NULL */
+	uint64_t pid_namespace;                   /* in which pids are told; 0: not known */
+	const char *tick_time_by, *wrong_servers; /* settings.h */
+	const char *server_version;               /*   the same; "": not known */
+	const char *safe_version; /*   it can forget writes: this one cannot; or NULL */
 	unsigned long reloads, adoptions;
 	size_t open_bytes; /* what users have open: budget.h */
 	const struct history *history;

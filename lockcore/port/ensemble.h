@@ -44,7 +44,7 @@ enum ensemble_result {
 	ENSEMBLE_UNKNOWN, /* may have happened, may not. A write answered OK on the next
 	                   * connection ends this, unless the request lay in a server that
 	                   * stood still: it may be done late, while the session lives */
-	ENSEMBLE_GONE,    /* the session has ended, its ephemeral nodes with it */
+	ENSEMBLE_GONE,    /* the session was left, or there is none */
 };
 
 enum ensemble_kind {
@@ -191,10 +191,10 @@ struct ensemble_events {
 	void (*renews)(void *ctx);
 	/* A server has taken the connection, and closed it instead of accepting the session. */
 	void (*turned_away)(void *ctx, const char *server);
-	/* The session is over, and what was outstanding is answered GONE before; or the
-	 * credentials were not accepted (`refused`): the session may live on, and what was
-	 * outstanding is answered UNKNOWN. The port has closed it. The owner may open() a new one
-	 * from here, or go on in one that was refused. */
+	/* A server says that the session is over, or does not accept the credentials (`refused`).
+	 * It may be of another ensemble, and the session may live on: what was outstanding is
+	 * answered UNKNOWN. The port has closed it. The owner may open() a new one from here, or
+	 * later go on in this one. */
 	void (*ended)(void *ctx, bool refused);
 	/* A watched node was changed; the watch is used up. */
 	void (*changed)(void *ctx, const char *path, enum ensemble_change change);

@@ -279,8 +279,9 @@ static void on_ended(void *ctx, bool refused)
 	struct outbox *outbox = ctx;
 
 	outbox->connected = false;
-	outbox->fate = refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
+	outbox->fate = ENSEMBLE_UNKNOWN;
 	answer_all(outbox);
+	outbox->fate = refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	outbox->events->ended(outbox->ctx, refused);
 }
 

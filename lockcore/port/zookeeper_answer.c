@@ -100,8 +100,6 @@ static void give(struct zookeeper_request *request, const struct ensemble_answer
 		return;
 	request->answer = NULL;
 	DL_DELETE(zk->requests, request);
-	if (answer->result == ENSEMBLE_GONE)
-		answer_note_end(zk, END_OVER);
 	if (answer_may_call(zk)) {
 		zk->in_callback = true;
 		fn(request->ctx, answer);

@@ -97,6 +97,14 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 		answer_lose_connection(zk);
 	}
 	answer.result = result_of(rc);
+	/* So this server says: the owner finds out what is true. */
+	if (answer.result == ENSEMBLE_GONE) {
+		if (((const struct zookeeper_request *)data)->answer) {
+			answer_note_end(zk, END_OVER);
+			answer_lose_connection(zk);
+		}
+		answer.result = ENSEMBLE_UNKNOWN;
+	}
 	answer.why = answer.result == ENSEMBLE_REFUSED ? why_refused(rc) : NULL;
 	if (rc == ZOK && stat) {
 		converted = convert(stat);
@@ -254,8 +262,10 @@ static void reject(struct zookeeper_request *request, enum ensemble_result resul
 
 	if (half_way)
 		answer_cut(zk);
-	if (result == ENSEMBLE_GONE)
+	if (result == ENSEMBLE_GONE) {
 		answer_note_end(zk, END_OVER);
+		result = ENSEMBLE_UNKNOWN;
+	}
 	answer_later(request, request->answer, result);
 	if (half_way) {
 		request->rejected = true;
@@ -270,7 +280,7 @@ void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, in
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 	struct zookeeper_request *request = calloc(1, sizeof(*request));
-	enum ensemble_result nothing = zk->handle && !zk->end ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
+	enum ensemble_result nothing = zk->handle ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	int rc;
 
 	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);

@@ -120,17 +120,19 @@ bool lease_expects_late_renewal(const struct lease *lease)
 	return lease->late_us != INT64_MAX;
 }
 
+void lease_shorten(struct lease *lease, int64_t timeout_us)
+{
+	if (lease->deadline_us != INT64_MIN)
+		lease->deadline_us -= less_drift(lease->timeout_us) - less_drift(timeout_us);
+	lease->timeout_us = timeout_us;
+}
+
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us)
 {
 	lease->renews_us = INT64_MAX;
-	/* Servers may grant different timeouts. What was promised on the larger
-	 * one is taken back. */
-	if (lease->timeout_us == 0 || timeout_us < lease->timeout_us) {
-		if (lease->deadline_us != INT64_MIN)
-			lease->deadline_us -=
-				less_drift(lease->timeout_us) - less_drift(timeout_us);
-		lease->timeout_us = timeout_us;
-	}
+	/* Servers may grant different timeouts. */
+	if (lease->timeout_us == 0 || timeout_us < lease->timeout_us)
+		lease_shorten(lease, timeout_us);
 	/* Without a lease nothing was held that could have been evicted. */
 	lease->reads_sent = lease->deadline_us == INT64_MIN;
 	lease->connect_us = connect_us > lease->void_us ? connect_us : -1;

@@ -103,6 +103,8 @@ bool lease_expects_late_renewal(const struct lease *lease);
 /* A connection was accepted, with the session timeout granted on it, or that was asked for if it
  * is shorter. */
 void lease_connected(struct lease *lease, int64_t timeout_us, int64_t connect_us);
+/* No server grants more than that any longer: what was promised on more is taken back. */
+void lease_shorten(struct lease *lease, int64_t timeout_us);
 /* A write was answered OK. True if the deadline moved. */
 bool lease_answered(struct lease *lease, int64_t sent_us, int64_t now_us);
 /* The servers' ticks are longer than was known. The steps so far, too near to each other, are no

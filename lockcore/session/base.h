@@ -47,7 +47,7 @@ struct lc {
 };
 
 /* Each root has a node of this name, which has a node of each mount below it. */
-#define ROOT_DIR ".zklockfs"
+#define ROOT_DIR LC_MARK_NODE
 
 /* The clock, read now. Whether the lease is good is decided by such a reading alone, made after
  * the event that asks for it: an answer that has arrived, a request of the frontend. So is when an

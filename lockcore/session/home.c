@@ -29,27 +29,27 @@
 
 #define NUMBER_DIGITS 16
 
-static void read_mark(const struct ensemble_answer *answer, struct home_mark *ret_mark)
+struct lc_mark lc_mark_of(int64_t czxid, int64_t ctime_ms, const void *data, size_t len)
 {
+	struct lc_mark mark = {.czxid = czxid, .ctime_ms = ctime_ms};
 	char digits[NUMBER_DIGITS + 1] = "";
 
-	*ret_mark = (struct home_mark){.czxid = answer->stat->czxid,
-	                               .ctime_ms = answer->stat->ctime_ms};
-	if (answer->data_len != NUMBER_DIGITS)
-		return;
-	memcpy(digits, answer->data, NUMBER_DIGITS);
+	if (len != NUMBER_DIGITS)
+		return mark;
+	memcpy(digits, data, NUMBER_DIGITS);
 	if (strspn(digits, "0123456789abcdef") == NUMBER_DIGITS)
-		ret_mark->number = strtoull(digits, NULL, 16);
+		mark.number = strtoull(digits, NULL, 16);
+	return mark;
 }
 
-static bool is_same_mark(const struct home_mark *a, const struct home_mark *b)
+static bool is_same_mark(const struct lc_mark *a, const struct lc_mark *b)
 {
 	return a->czxid == b->czxid && a->ctime_ms == b->ctime_ms && a->number == b->number;
 }
 
 #define MARK_TEXT 96
 
-static const char *mark_text(char text[MARK_TEXT], const struct home_mark *mark)
+static const char *mark_text(char text[MARK_TEXT], const struct lc_mark *mark)
 {
 	time_t seconds = (time_t)(mark->ctime_ms / 1000);
 	char when[32] = "?";
@@ -77,7 +77,7 @@ void home_met(struct lc *lc, enum lc_level level, const char *format, ...)
 }
 
 /* `there`: NULL if nothing was found. */
-static void found_another(struct lc *lc, const struct home_mark *there)
+static void found_another(struct lc *lc, const struct lc_mark *there)
 {
 	const char *server = lc->ensemble->port->server(lc->ensemble);
 	struct home *home = lc->home;
@@ -101,6 +101,16 @@ static void found_another(struct lc *lc, const struct home_mark *there)
 bool home_is_set(const struct lc *lc)
 {
 	return lc->home->known.czxid != 0;
+}
+
+bool lc_knows_mark(const struct lc *lc)
+{
+	return home_is_set(lc);
+}
+
+bool lc_is_mark(const struct lc *lc, const struct lc_mark *mark)
+{
+	return home_is_set(lc) && is_same_mark(&lc->home->known, mark);
 }
 
 bool home_may_be_elsewhere(const struct lc *lc)
@@ -174,11 +184,12 @@ static void dir_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct home *home = lc->home;
-	struct home_mark mark;
+	struct lc_mark mark;
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		read_mark(answer, &mark);
+		mark = lc_mark_of(answer->stat->czxid, answer->stat->ctime_ms, answer->data,
+		                  (size_t)answer->data_len);
 		if (home_may_be_elsewhere(lc) && !is_same_mark(&home->known, &mark)) {
 			found_another(lc, &mark);
 			return;

@@ -8,13 +8,6 @@
 
 #include "session/base.h"
 
-/* Of ROOT/ROOT_DIR: what no other ensemble has by chance. */
-struct home_mark {
-	int64_t czxid; /* 0: not known */
-	int64_t ctime_ms;
-	uint64_t number; /* 64 random bits, its data; 0: it has other data */
-};
-
 /* GOOD: a heartbeat was answered OK. GONE: somebody has removed it since, and that was reported. */
 enum home_root { ROOT_UNKNOWN, ROOT_GOOD, ROOT_GONE };
 
@@ -31,7 +24,7 @@ typedef void home_found_fn(struct lc *lc, enum home_answer answer, int err);
 
 struct home {
 	char *dir; /* ROOT/ROOT_DIR */
-	struct home_mark known;
+	struct lc_mark known;
 	enum home_root root;
 	bool certain;   /* this connection leads there: a heartbeat was answered on it */
 	bool looked;    /* ROOT_DIR was read on this connection, since a node in it was missed */

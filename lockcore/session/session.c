@@ -16,6 +16,7 @@
 #include "session/session.h"
 
 #include "session/heartbeat.h"
+#include "session/inquiry.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -79,6 +80,8 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 		take_answer_of_renewal(lc);
 	if (timeout_us > lc->config.session_timeout_us)
 		timeout_us = lc->config.session_timeout_us;
+	if (timeout_us > session->limit_us)
+		timeout_us = session->limit_us;
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session_granted(lc);
 	if (session->limit.armed) /* this server may grant less */
@@ -182,6 +185,7 @@ static void forget_session(struct lc *lc)
 		session->away_us = lc_now(lc);
 	session->link = LINK_CLOSED;
 	session->retreat = RETREAT_NONE;
+	session->inquiry.under_way = false;
 	session->beat.under_way = false;
 	session->id = 0;
 	timer_clear(&lc->timers, &session->beat.timer);
@@ -195,6 +199,28 @@ static void forget_session(struct lc *lc)
 
 static void rest(struct lc *lc);
 
+static void session_is_over(struct lc *lc)
+{
+	forget_session(lc);
+	lc_report(lc, LC_WARNING, "session ended, beginning a new one");
+	open_session(lc);
+}
+
+/* The port has a client for the inquiry, or none for a moment. */
+static void ask_whether_over(struct lc *lc)
+{
+	struct session *session = lc->session;
+
+	session->inquiry.under_way = true;
+	session->link = LINK_OPEN;
+	if (inquiry_begin(lc) < 0)
+		session_is_over(lc);
+	else
+		timer_set(&lc->timers, &session->retry,
+		          lc_now(lc) +
+		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+}
+
 static void session_ended_by_port(void *ctx, bool refused)
 {
 	struct lc *lc = ctx;
@@ -206,13 +232,22 @@ static void session_ended_by_port(void *ctx, bool refused)
 		rest(lc);
 		return;
 	}
-	forget_session(lc);
-	if (refused) {
-		session_cannot_be_used(lc, -EKEYREJECTED);
-	} else if (!lc->dying) {
-		lc_report(lc, LC_WARNING, "session ended, beginning a new one");
-		open_session(lc);
+	if (!refused && inquiry_is_due(lc)) {
+		if (lc_may_say_again(lc, &lc->session->fault_said_us))
+			lc_report(lc, LC_WARNING,
+			          "a server says that the session is over, %" PRId64
+			          " ms before it can be: that is looked at",
+			          lease_left(&lc->session->lease, lc_now(lc)) / 1000);
+		ask_whether_over(lc);
+		return;
 	}
+	if (!refused && !lc->dying) {
+		session_is_over(lc);
+		return;
+	}
+	forget_session(lc);
+	if (refused)
+		session_cannot_be_used(lc, -EKEYREJECTED);
 }
 
 /* Watches are set again on each connection, wherever it leads. After a heartbeat all is looked
@@ -281,6 +316,35 @@ static void leave_ensemble(struct lc *lc)
 	          lc_now(lc) + next_pause(lc->session, PAUSE_MAX_US));
 }
 
+/* The inquiry has an answer, or has had none for a while, or the lease is over meanwhile: then
+ * whoever says so is believed, since others may hold. */
+static void continue_inquiry(struct lc *lc)
+{
+	struct session *session = lc->session;
+	const struct ensemble_port *port = lc->ensemble->port;
+	enum inquiry_answer answer = session->inquiry.answer;
+
+	if (session->link == LINK_CLOSED && session_lease_is_valid(lc)) {
+		ask_whether_over(lc);
+		return;
+	}
+	if (answer == INQUIRY_NONE && session_lease_is_valid(lc)) {
+		port->drop(lc->ensemble);
+		timer_set(&lc->timers, &session->retry,
+		          lc_now(lc) +
+		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+		return;
+	}
+	port->close(lc->ensemble, false);
+	session->link = LINK_CLOSED;
+	if (answer == INQUIRY_OVER || !session_lease_is_valid(lc)) {
+		session_is_over(lc);
+		return;
+	}
+	session->inquiry.under_way = answer != INQUIRY_LIVES;
+	timer_set(&lc->timers, &session->retry, lc_now(lc) + SOON_US);
+}
+
 /* Not connected for a while: a server that takes the connection and says
  * nothing would be waited for far too long. */
 static void retry_session(void *ctx)
@@ -293,6 +357,10 @@ static void retry_session(void *ctx)
 			lc->ensemble->port->close(lc->ensemble, false);
 			forget_session(lc);
 		}
+		return;
+	}
+	if (session->inquiry.under_way) {
+		continue_inquiry(lc);
 		return;
 	}
 	if (session->retreat == RETREAT_LEAVE) {
@@ -332,6 +400,7 @@ static int prepare_session(struct lc *lc, const struct session_events *events)
 		return -ENOMEM;
 	strcpy(stpcpy(session->node.path, lc->home->dir), "/");
 	session->away_us = lc_now(lc);
+	session->limit_us = INT64_MAX;
 	lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);
 	session->beat.timer = (struct timer){.fire = heartbeat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = session_limit, .ctx = lc};

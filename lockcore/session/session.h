@@ -64,6 +64,13 @@ struct session_beat {
 	int64_t clock_ms, clock_from_us, clock_to_us;
 };
 
+/* inquiry.c: a server says that the session is over. AGAIN: another server is to be asked. */
+enum inquiry_answer { INQUIRY_NONE, INQUIRY_AGAIN, INQUIRY_LIVES, INQUIRY_OVER };
+struct inquiry {
+	bool under_way, at_home; /* its connection has shown the mark */
+	enum inquiry_answer answer;
+};
+
 struct session {
 	const struct session_events *events;
 	enum lc_state state;
@@ -78,8 +85,10 @@ struct session {
 	struct session_node node;
 	struct session_beat beat;
 	int64_t granted_us; /* T, kept beyond the session's end */
+	int64_t limit_us;   /* the least that a server is known to grant at most */
 	int64_t away_us;    /* not ready: since when */
 	enum session_retreat retreat;
+	struct inquiry inquiry;
 	int64_t pause_us;  /* of the last retreat; 0: there was contact since */
 	int64_t opened_us; /* when the port began to look for a server */
 	int64_t fault_said_us;

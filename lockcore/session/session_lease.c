@@ -185,3 +185,19 @@ void lc_raise_tick(struct lc *lc, int64_t tick_us)
 	if (doubted && prove_anew(lc))
 		session_report_ticks(lc);
 }
+
+void lc_limit_session(struct lc *lc, int64_t timeout_us)
+{
+	struct session *session = lc->session;
+
+	if (timeout_us >= session->limit_us || session->state == LC_UNUSABLE)
+		return;
+	session->limit_us = timeout_us;
+	if (timeout_us >= session->lease.timeout_us)
+		return;
+	lease_shorten(&session->lease, timeout_us);
+	if (session->limit.armed)
+		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
+	session_tell_deadline(lc);
+	(void)session_long_enough(lc);
+}

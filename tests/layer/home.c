@@ -227,6 +227,137 @@ static void refused_elsewhere(void **state)
 	assert_string_equal(rig->home.met, "");
 }
 
+/* ---- "the session is over", before it can be ---- */
+
+#define INQUIRY FIND ", get " NODE
+
+/* A server says so on a new connection, and an inquiry is connected. */
+static void begin_inquiry(struct rig *rig)
+{
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_say_over(rig);
+	rig_expect_sent(rig, "open 15 s");
+	rig_expect_reported(rig, "a server says that the session is over, 14");
+	rig_expect_told(rig, "");
+	rig_connect(rig, RIG_SESSION + 9);
+	rig_expect_sent(rig, INQUIRY);
+}
+
+static void answer_node(struct rig *rig, int64_t owner)
+{
+	struct ensemble_stat stat = {.ephemeral_owner = owner};
+
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+}
+
+/* Another ensemble said so. Nothing is lost, and the session goes on. */
+static void not_over(void **state)
+{
+	struct rig *rig = *state;
+
+	begin_inquiry(rig);
+	rig_find_home(rig);
+	answer_node(rig, RIG_SESSION);
+	rig_run(rig, 0);
+	rig_expect_sent(rig, "close");
+	rig_run(rig, 100 * MS);
+	rig_expect_sent(rig, "open 15 s again");
+	rig_expect_told(rig, "");
+	assert_true(session_lease_is_valid(&rig->lc));
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+}
+
+/* Somebody has closed it. */
+static void over_indeed(void **state)
+{
+	static const int64_t owners[] = {0, RIG_SESSION + 1};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(owners); i++) {
+		struct rig *rig = rig_begin_ready();
+
+		begin_inquiry(rig);
+		rig_find_home(rig);
+		if (owners[i])
+			answer_node(rig, owners[i]);
+		else
+			rig_answer_error(rig, ENSEMBLE_NONODE);
+		rig_run(rig, 0);
+		rig_expect_sent(rig, "close, open 15 s");
+		rig_expect_told(rig, "ended");
+		rig_expect_reported(rig, "session ended, beginning a new one");
+		rig_finish(rig);
+	}
+}
+
+/* The server that is asked is another ensemble's, or hangs up: the next one. */
+static void asked_elsewhere(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct rig *rig = rig_begin_ready();
+
+		begin_inquiry(rig);
+		rig_forget(rig);
+		switch (i) {
+		case 0:
+			answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
+			answer_node(rig, RIG_SESSION);
+			break;
+		case 1:
+			rig_answer_error(rig, ENSEMBLE_OK);
+			rig_answer_error(rig, ENSEMBLE_NONODE);
+			rig_answer_error(rig, ENSEMBLE_NONODE);
+			break;
+		case 2:
+			rig_find_home(rig);
+			rig_answer_error(rig, ENSEMBLE_REFUSED);
+			break;
+		case 3:
+			rig_disconnect(rig);
+			rig_say_over(rig);
+			break;
+		}
+		if (i < 2)
+			rig_expect_reported(rig, "server:2181 is of another ensemble: whether our");
+		rig_forget(rig);
+		rig_run(rig, 0);
+		rig_expect_sent(rig, "close");
+		rig_run(rig, 100 * MS);
+		rig_expect_sent(rig, "open 15 s");
+		rig_expect_told(rig, "");
+		rig_connect(rig, RIG_SESSION + 10);
+		rig_find_home(rig);
+		answer_node(rig, RIG_SESSION);
+		rig_run(rig, 100 * MS);
+		rig_connect(rig, RIG_SESSION);
+		rig_answer_version(rig, 1);
+		rig_expect_told(rig, "alive, beaten resumed");
+		rig_finish(rig);
+	}
+}
+
+/* Nobody answers. When the lease is over, whoever says so is believed. */
+static void no_answer_in_time(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_say_over(rig);
+	rig_forget(rig);
+	rig_run(rig, 3 * SECOND);
+	rig_expect_sent(rig, "drop");
+	rig_run(rig, 9 * SECOND);
+	rig_expect_sent(rig, "drop, drop, drop");
+	rig_expect_told(rig, "");
+	rig_run(rig, 3 * SECOND);
+	rig_expect_told(rig, "over, ended");
+	rig_expect_sent(rig, "close, open 15 s");
+}
+
 /* Another ensemble may grant too short a session, or have longer ticks: it is left all the same.
  * Only in the right one that makes the mount unusable. */
 static void too_short_elsewhere(void **state)
@@ -381,7 +512,7 @@ static void remembered(void **state)
 	struct carry carry = {0}, reads = {.loads = true};
 
 	home_carry(&carry, &rig->lc);
-	rig->home.known = (struct home_mark){0};
+	rig->home.known = (struct lc_mark){0};
 	carry_read(&reads, carry.data, carry.len);
 	home_carry(&reads, &rig->lc);
 	carry_end(&carry);
@@ -498,6 +629,10 @@ int main(void)
 		READY(events_elsewhere),
 		cmocka_unit_test(lost_elsewhere),
 		READY(refused_elsewhere),
+		READY(not_over),
+		cmocka_unit_test(over_indeed),
+		cmocka_unit_test(asked_elsewhere),
+		READY(no_answer_in_time),
 		READY(too_short_elsewhere),
 		READY(back_before_it_is_left),
 		cmocka_unit_test(nothing_is_made_elsewhere_at_the_start),

@@ -68,8 +68,11 @@ void rig_accept(struct rig *rig, int64_t session, int64_t timeout_us);
 void rig_connect(struct rig *rig, int64_t session);
 /* The connection ends; outstanding requests are answered UNKNOWN. */
 void rig_disconnect(struct rig *rig);
-/* The session ends; outstanding requests are answered GONE. */
+/* The session ends; outstanding requests are answered GONE, as when the port is closed. If
+ * that is to be looked at, it is found to be so. */
 void rig_end_session(struct rig *rig, bool refused);
+/* So a server says, on a connection that it does not accept; nothing is outstanding. */
+void rig_say_over(struct rig *rig);
 /* There is a reason to doubt the clock, and it is noticed: now, or after a second. */
 void rig_doubt_now(struct rig *rig);
 void rig_doubt(struct rig *rig);

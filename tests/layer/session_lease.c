@@ -551,6 +551,45 @@ static void doubt_and_a_refusal(void **state)
 	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
 }
 
+/* ---- the servers' limits ---- */
+
+/* A server would grant less, and the session may come to it: the lease counts with that at once, in
+ * this session and the next one. A longer limit changes nothing. */
+static void sessions_are_limited(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->lc.config.deadline = deadline;
+	lc_limit_session(&rig->lc, 40 * SECOND);
+	assert_int_equal(rig->session.lease.timeout_us, 15 * SECOND);
+	lc_limit_session(&rig->lc, 9 * SECOND);
+	assert_int_equal(rig->session.lease.timeout_us, 9 * SECOND);
+	assert_int_equal(told_deadline_us, rig->now_us + 8682 * MS);
+	lc_limit_session(&rig->lc, 10 * SECOND);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 8682 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+	rig_end_session(rig, false);
+	rig_connect(rig, RIG_SESSION + 1);
+	assert_int_equal(rig->session.lease.timeout_us, 9 * SECOND);
+	rig_forget(rig);
+}
+
+static void sessions_are_too_limited(void **state)
+{
+	struct rig *rig = *state;
+
+	lc_limit_session(&rig->lc, 4 * SECOND);
+	rig_expect_reported(rig, "the ensemble grants a session of 4000 ms; with a tick of 2000 "
+	                         "ms the lease needs 5000 ms at least");
+	rig_expect_told(rig, "unusable ERANGE");
+	rig_run(rig, 0);
+	rig_forget(rig);
+}
+
 /* ---- the servers' ticks ---- */
 
 /* A lease that no step has moved is good with any tick. */
@@ -693,6 +732,8 @@ int main(void)
 		READY(ticks_are_longer),
 		READY(ticks_are_longer_than_the_steps),
 		READY(ticks_are_too_long_for_the_session),
+		READY(sessions_are_limited),
+		READY(sessions_are_too_limited),
 		READY(ticks_are_longer_for_the_next_process),
 		cmocka_unit_test_setup_teardown(ticks_are_longer_from_the_start, set_up, tear_down),
 		READY(doubted),

@@ -111,7 +111,7 @@ EXPLAINED = [
     ('lock_info.c', 'read_answered', 'dropped call', 'call_free_if_done(call);',
      'a leak, which tests/oom and the sanitizers see'),
     ('lease.c', 'lease_connected', '< is <=',
-     'if (lease->timeout_us == 0 || timeout_us <= lease->timeout_us) {',
+     'if (lease->timeout_us == 0 || timeout_us <= lease->timeout_us)',
      'with the same timeout nothing is taken back'),
     ('queue.c', 'compare', '< is <=', 'return x->name.number <= y->name.number ? -1 : 1;',
      'they are not equal there'),

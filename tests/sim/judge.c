@@ -437,7 +437,7 @@ void judge_lost(struct taker *taker)
 		return;
 	}
 	if (taker->mount->host.wire.state == WIRE_ENDED &&
-	    !world_session_alive(&sim->world, taker->mount->host.wire.session))
+	    !world_session_alive(&sim->world, mount_session(taker->mount)))
 		return;
 	/* Another ensemble does not know the session, or it has one with the same id. */
 	if (stray_is_away(taker->mount))

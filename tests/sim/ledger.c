@@ -239,7 +239,7 @@ static int likely(const struct lock_state *lock, const struct deed *deed, int64_
                   bool same_value)
 {
 	return (denied(lock, deed) ? 0 : 16) + (same_value && deed->taker ? 0 : 8) +
-	       (deed->mount->host.wire.session == writer ? 4 : 0) +
+	       (mount_session(deed->mount) == writer ? 4 : 0) +
 	       (deed->answered || deed->cancelled ? 0 : 2) + (deed->done ? 0 : 1);
 }
 

@@ -88,6 +88,15 @@ static bool disrupted(void *ctx)
 	return suspects;
 }
 
+int64_t mount_session(const struct mount *mount)
+{
+	struct lc_status status = {0};
+
+	if (mount->host.lc)
+		lc_status(mount->host.lc, &status);
+	return status.session ? status.session : mount->host.wire.session;
+}
+
 bool mount_doubted(const struct mount *mount)
 {
 	return lease_doubted(&mount->lease, host_clock_us(&mount->host));
@@ -113,6 +122,8 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 {
 	struct mount *mount = mount_of(ctx);
 
+	if (mount_session(mount) != mount->host.wire.session)
+		return; /* an inquiry about the mount's session */
 	note_lease_over(mount);
 	if (mount->lease_session != mount->host.wire.session) {
 		mount->lease_session = mount->host.wire.session;
@@ -140,7 +151,7 @@ static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char
 		return strncmp(path, home, sizeof(home) - 2) != 0;
 	if (kind == ENSEMBLE_SET && !strncmp(path, home, sizeof(home) - 1)) {
 		node = tree_find(&mount->sim->world.committed, path);
-		return !node || node->stat.ephemeral_owner == mount->host.wire.session;
+		return !node || node->stat.ephemeral_owner == mount_session(mount);
 	}
 	if (kind != ENSEMBLE_DELETE || !(order_shape(&named) & SHAPE_OF_MOUNT))
 		return true;

@@ -1721,6 +1721,27 @@ mutant(41, 'unusable_by_the_word_of_a_stray', 'session.c',
 mutant(41, 'refused_sessions_are_over', 'outbox.c',
        'refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE', 'ENSEMBLE_GONE',
        unit('tests/layer/outbox.c'))
+mutant(41, 'over_by_the_word_of_anybody', 'session.c',
+       'if (!refused && inquiry_is_due(lc)) {', 'if (!refused && lc->dying) {',
+       unit('tests/layer/home.c'))
+mutant(41, 'inquiry_believes_a_stray', 'inquiry.c',
+       '	if (!session->inquiry.at_home)\n		return;\n', '',
+       unit('tests/layer/home.c'))
+mutant(41, 'over_though_its_node_is_there', 'inquiry.c',
+       'answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES', 'lc->dying ? INQUIRY_LIVES',
+       unit('tests/layer/home.c'))
+mutant(41, 'another_entry_of_that_name_is_ours', 'inquiry.c',
+       'answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES', 'answer->stat ? INQUIRY_LIVES',
+       unit('tests/layer/home.c'))
+mutant(41, 'word_doubted_when_the_lease_is_over', 'session.c',
+       'answer == INQUIRY_OVER || !session_lease_is_valid(lc)', 'answer == INQUIRY_OVER',
+       unit('tests/layer/home.c'))
+mutant(41, 'limit_not_counted', 'session_lease.c',
+       '	lease_shorten(&session->lease, timeout_us);\n', '',
+       unit('tests/layer/session_lease.c'))
+mutant(41, 'limit_forgotten_in_the_next_session', 'session.c',
+       '		timeout_us = session->limit_us;\n', '		(void)timeout_us;\n',
+       unit('tests/layer/session_lease.c'))
 mutant(41, 'too_short_before_it_is_known_where', 'session.c',
        '|| home_may_be_elsewhere(lc))', ')',
        unit('tests/layer/home.c'))

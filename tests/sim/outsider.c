@@ -530,10 +530,10 @@ void outsider_kill_session(struct sim *sim)
 	struct mount *mount = &sim->mounts[rng_below(&sim->rng, (uint64_t)sim->plan.mounts)];
 	struct node *node, *next;
 
-	if (!mount->host.wire.session || sim->world.leader < 0)
+	if (!mount_session(mount) || sim->world.leader < 0)
 		return;
 	HASH_ITER(hh, sim->world.proposed.nodes, node, next)
-		if (node->stat.ephemeral_owner == mount->host.wire.session && node->parent)
+		if (node->stat.ephemeral_owner == mount_session(mount) && node->parent)
 			mark_evicted(sim, node, false);
-	world_close_session(&sim->world, mount->host.wire.session);
+	world_close_session(&sim->world, mount_session(mount));
 }

@@ -77,7 +77,7 @@ static void judge_node(struct sim *sim, struct lock_state *lock, struct node *no
 	else if (!node->lone_since_us)
 		node->lone_since_us = now_us(sim);
 	/* An entry of a former session, which the mount has given up, goes with that session. */
-	if (node->stat.ephemeral_owner != owner->mount->host.wire.session)
+	if (node->stat.ephemeral_owner != mount_session(owner->mount))
 		return;
 	if (node->lone_since_us && !node->behind &&
 	    now_us(sim) - node->lone_since_us > BRISK_US(sim) &&

@@ -163,7 +163,7 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		crowd_add(&crowd, shape);
 		/* An entry of a session that was given up stays until that session expires. */
 		if (owner && surely_leaves(owner, owner->mount) &&
-		    node->stat.ephemeral_owner == owner->mount->host.wire.session)
+		    node->stat.ephemeral_owner == mount_session(owner->mount))
 			crowd_add(&leavers[owner->mount->host.index], shape);
 	}
 	for (int i = 0; i < sim->plan.mounts; i++)
@@ -280,7 +280,7 @@ bool sight_has_entry(const struct taker *taker)
 		return false;
 	DL_FOREACH(parent->children, node)
 		if (judge_owner(taker->sim, node) == taker &&
-		    node->stat.ephemeral_owner == taker->mount->host.wire.session)
+		    node->stat.ephemeral_owner == mount_session(taker->mount))
 			return true;
 	return false;
 }

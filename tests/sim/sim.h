@@ -314,6 +314,8 @@ void mount_stop(struct mount *mount, bool farewell);
 void mount_reload(struct mount *mount);
 /* By the ensemble's answers, no taker of this mount may rely on its lock now, and none is lost. */
 bool mount_doubted(const struct mount *mount);
+/* Its session. While it inquires whether that is over, its wire has another one. */
+int64_t mount_session(const struct mount *mount);
 /* The mount may be stopped for a moment right here, in the middle of a turn. */
 void mount_stumble(struct mount *mount);
 /* By the ensemble's answers, the lease was over at some moment since then. */

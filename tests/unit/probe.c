@@ -165,7 +165,7 @@ static void what_is_met(void **state)
 		sprintf(list + strlen(list), "%s%s", i ? "," : "", peers[i].address);
 	}
 	prober_init(&prober);
-	assert_int_equal(prober_begin(&prober, list, false), 0);
+	assert_int_equal(prober_begin(&prober, list, NULL), 0);
 	while (prober.fd >= 0) {
 		struct pollfd pollfd = {.fd = prober.fd, .events = POLLIN};
 

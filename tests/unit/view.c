@@ -317,6 +317,7 @@ static void status_of_a_mount(void **state)
 	                                         .pid_namespace = 4026531836,
 	                                         .addresses = "10.0.0.7:2181,10.0.0.8:2181",
 	                                         .left_out = "",
+	                                         .wrong_servers = "server 10.0.0.8:2181 is wrong",
 	                                         .kept = 1},
 	                    &text),
 		0);
@@ -348,6 +349,7 @@ static void status_of_a_mount(void **state)
 	                               "pid_namespace: 4026531836\n"
 	                               "addresses: 10.0.0.7:2181,10.0.0.8:2181\n"
 	                               "names_without_address: -\n"
+	                               "servers_wrong: server 10.0.0.8:2181 is wrong\n"
 	                               "servers_tried: -\n"
 	                               "covered_by: -\n");
 	assert_int_equal(text.len, strlen(text.data));
@@ -395,6 +397,7 @@ static void status_without_a_session(void **state)
 		assert_non_null(strstr(text.data,
 		                       "\naddresses: 10.0.0.7:2181\n"
 		                       "names_without_address: zk2: Name or service not known\n"
+		                       "servers_wrong: -\n"
 		                       "servers_tried: 10.0.0.7:2181: Connection refused\n"
 		                       "covered_by: /mnt/locks/team (fuse of user 1001)\n"));
 		free(text.data);

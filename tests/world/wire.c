@@ -420,7 +420,7 @@ static void end_session(struct wire *wire, bool refused)
 	wire->refused = refused;
 	wire->told_connected = wire->drop_asked = false;
 	forget_watches(wire);
-	doom_all(wire, told || refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
+	doom_all(wire, ENSEMBLE_UNKNOWN);
 	if (told)
 		wire->events->disconnected(wire->events_ctx);
 	answer_doomed(wire);
@@ -529,7 +529,8 @@ static void answered(struct wire *wire, struct letter *letter)
 	if (wire->evidence && wire->wrote)
 		wire->wrote(wire->ctx, pending->sent_us, pending->kind, pending->path);
 	wire->proved |= wire->evidence;
-	tell(wire, pending, letter, letter->result);
+	tell(wire, pending, letter,
+	     letter->result == ENSEMBLE_GONE ? ENSEMBLE_UNKNOWN : letter->result);
 	wire->evidence = false;
 	pending_free(pending);
 }

@@ -161,7 +161,7 @@ def strangers(checks):
         checks.says(32, [f'wrong  server {address}: {text}'], address)
     address = turns_away()
     checks.says(32, [f'ok     server {address}: ZooKeeper 3.9.4, follower', 'risk   quorum: only one server', 'ok     tickTime',
-                     'wrong  session: '], address)
+                     f'risk   server {address}: does not show whether it is of the ensemble', 'wrong  session: '], address)
     stopped_meanwhile()
     connects_late()
     killed_meanwhile()
@@ -179,7 +179,9 @@ def settings(checks, server, source):
     absent = 'ok     root: there is no /locks: the first mount makes it'
     checks.says(0, [first, alone, tick, session, absent], source,
                 lines=[', sessions of 4000 to 40000 ms'] + ['can forget answered writes'] * old)
-    checks.says(0, [first, alone, tick, 'risk   session: 40000 ms are granted, and 600000 ms asked for', absent],
+    checks.says(32, [first, alone, tick,
+                     f'wrong  server {source}: sessions of 40000 ms at most, and 600000 ms are asked for: lower session_timeout',
+                     'risk   session: 40000 ms are granted, and 600000 ms asked for', absent],
                 '-o', 'session_timeout=10m', source)
     checks.says(32, [first, alone, tick, 'wrong  session: 6000 ms are granted, and the lease needs 8000 ms', absent],
                 '-o', 'session_timeout=6s,on_lost=term', source)
@@ -191,6 +193,16 @@ def settings(checks, server, source):
     limits = checks.case.server(config=f'{WORDS}\nminSessionTimeout=5000')
     checks.says(0, [first.split(' server')[0], alone, 'risk   tickTime: not known, 2500 ms is taken', 'ok', 'ok'],
                 f'127.0.0.1:{limits.port}')
+    longer = checks.case.server(config='minSessionTimeout=20000')
+    checks.says(0, [first.split(' server')[0], alone, 'ok     tickTime: 2000 ms',
+                    f'risk   server 127.0.0.1:{longer.port}: sessions of 20000 ms at least, and 15000 ms are asked for',
+                    'risk   session: 20000 ms are granted', 'ok'], f'127.0.0.1:{longer.port}')
+    longer.stop()
+    shorter = checks.case.server(tick_ms=200, config='maxSessionTimeout=4000')
+    checks.says(32, [first.split(' server')[0], alone, 'ok     tickTime: 2000 ms',
+                     f'wrong  server 127.0.0.1:{shorter.port}: sessions of 4000 ms at most: two may hold a lock',
+                     'wrong  session: 4000 ms are granted', 'ok'], f'127.0.0.1:{shorter.port}')
+    shorter.stop()
     few = checks.case.server(config='maxClientCnxns=2')
     checks.says(0, ['risk   server', alone, 'ok     tickTime: 2000 ms, known by the servers', 'ok', 'ok'],
                 f'127.0.0.1:{few.port}', lines=['maxClientCnxns 2'])

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inquiry.c - see inquiry.h. A session of its own reads the mark of the ensemble that it meets, and
+ * the heartbeats' node of the session that is said to be over:
+ *
+ *   the mark is another one, or not there   that server's word does not count: ask the next one
+ *   ours, and the node is there             the session lives
+ *   ours, and there is no node              it is over
+ *
+ * The reads come behind a sync, on one connection. Nothing is written.
+ */
+#include "session/inquiry.h"
+
+#include <string.h>
+
+bool inquiry_is_due(struct lc *lc)
+{
+	return lc->session->state == LC_SUSPENDED && lc->session->node.made && home_is_set(lc) &&
+	       !lc->dying && session_lease_is_valid(lc);
+}
+
+static void answer_inquiry(struct lc *lc, enum inquiry_answer answer)
+{
+	lc->session->inquiry.answer = answer;
+	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
+}
+
+static void met_another(struct lc *lc)
+{
+	home_met(lc, LC_ERROR,
+	         "%s is of another ensemble: whether our session is over is asked elsewhere",
+	         lc->ensemble->port->server(lc->ensemble));
+	answer_inquiry(lc, INQUIRY_AGAIN);
+}
+
+static void there_is_mark(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct lc_mark mark;
+
+	if (answer->result == ENSEMBLE_OK) {
+		mark = lc_mark_of(answer->stat->czxid, answer->stat->ctime_ms, answer->data,
+		                  (size_t)answer->data_len);
+		lc->session->inquiry.at_home = lc_is_mark(lc, &mark);
+	}
+	if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE &&
+	    !lc->session->inquiry.at_home)
+		met_another(lc);
+}
+
+static void there_is_node(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct session *session = lc->session;
+
+	if (!session->inquiry.at_home)
+		return;
+	if (answer->result == ENSEMBLE_OK)
+		answer_inquiry(lc, answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES
+		                                                                : INQUIRY_OVER);
+	else if (answer->result == ENSEMBLE_NONODE)
+		answer_inquiry(lc, INQUIRY_OVER);
+	else
+		answer_inquiry(lc, INQUIRY_AGAIN);
+}
+
+static void inquiry_connected(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
+                              int64_t connect_us)
+{
+	struct lc *lc = ctx;
+
+	(void)session;
+	(void)timeout_us;
+	(void)connect_us;
+	lc->session->inquiry.at_home = false;
+	lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);
+	lc_submit(lc, ensemble_get(lc->home->dir), there_is_mark, lc);
+	lc_submit(lc, ensemble_get(lc->session->node.path), there_is_node, lc);
+}
+
+/* Nothing rests on its session. */
+static int64_t inquiry_renewal_costs(void *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+static void inquiry_renews(void *ctx)
+{
+	(void)ctx;
+}
+
+/* The port tries the next server. */
+static void inquiry_disconnected(void *ctx)
+{
+	((struct lc *)ctx)->session->inquiry.at_home = false;
+}
+
+static void inquiry_turned_away(void *ctx, const char *server)
+{
+	(void)ctx;
+	(void)server;
+}
+
+/* Its own session, of another ensemble than the next server's. */
+static void inquiry_ended(void *ctx, bool refused)
+{
+	(void)refused;
+	answer_inquiry(ctx, INQUIRY_AGAIN);
+}
+
+static void inquiry_changed(void *ctx, const char *path, enum ensemble_change change)
+{
+	(void)ctx;
+	(void)path;
+	(void)change;
+}
+
+int inquiry_begin(struct lc *lc)
+{
+	static const struct ensemble_events events = {
+		.connected = inquiry_connected,
+		.disconnected = inquiry_disconnected,
+		.renewal_costs = inquiry_renewal_costs,
+		.renews = inquiry_renews,
+		.turned_away = inquiry_turned_away,
+		.ended = inquiry_ended,
+		.changed = inquiry_changed,
+	};
+
+	lc->session->inquiry.answer = INQUIRY_NONE;
+	lc->session->inquiry.at_home = false;
+	return lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us, NULL, &events,
+	                                lc);
+}

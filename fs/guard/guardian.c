@@ -89,7 +89,7 @@ static bool fork_guard(struct guardian *guardian, enum on_lost on_lost)
 int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 {
 	struct guardian *guardian = calloc(1, sizeof(*guardian));
-	const char *why = trial_stop();
+	const char *why = trial_stop(), *hidden = why ? NULL : trial_find_others();
 
 	if (!guardian)
 		return -ENOMEM;
@@ -107,6 +107,11 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 	if (why)
 		log_line(LC_ERROR, "on_lost could stop nobody here, so no locks are granted: %s",
 		         why);
+	if (hidden)
+		log_line(LC_WARNING,
+		         "on_lost cannot find other users' processes that inherited a lock's file: "
+		         "%s",
+		         hidden);
 	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--)
 		guardian->free[guardian->free_count++] = i;
 	*ret_guardian = guardian;

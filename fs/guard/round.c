@@ -55,8 +55,9 @@ struct round {
 	enum on_lost on_lost;
 	struct stops *stops;
 	struct crew *crew;
-	_Atomic bool *open; /* shared, by slot: somebody of it was to be stopped, */
-	_Atomic bool *told; /*   and its opener was sent SIGTERM */
+	_Atomic bool *open;       /* shared, by slot: somebody of it was to be stopped, */
+	_Atomic bool *told;       /*   and its opener was sent SIGTERM */
+	_Atomic unsigned *unseen; /* shared: how many could not be looked into */
 	enum { ROUND_NONE, ROUND_KIN, ROUND_OPENERS, ROUND_ALL } phase;
 	int64_t began_us;
 	struct order_process *processes; /* shared, by job of ROUND_KIN, which fills it in */
@@ -349,28 +350,44 @@ static uid_t whose(void *ctx, pid_t pid)
 	return subject->status.real;
 }
 
-/* The user of a lost slot might signal it. */
+/* The user of a lost slot might signal it, as far as is known. */
 static bool is_in_reach(const struct round *round)
 {
 	const struct who *status = &round->subject.status;
 
-	if (!round->subject.has_status)
-		return false;
-	return has_number(&round->uids, 0) || has_number(&round->uids, status->real) ||
-	       has_number(&round->uids, status->saved);
+	return !round->subject.has_status || has_number(&round->uids, 0) ||
+	       has_number(&round->uids, status->real) || has_number(&round->uids, status->saved);
+}
+
+static int compare_openers(const void *a, const void *b)
+{
+	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
+}
+
+/* It was not found that it has a lost door open, nor that it has none. Openers are known. */
+static void note_unseen(struct round *round)
+{
+	if (process_runs(&round->subject.ref) &&
+	    !bsearch(&(struct opener){.pid = round->subject.ref.pid}, round->openers,
+	             (size_t)round->opener_count, sizeof(struct opener), compare_openers))
+		atomic_fetch_add(round->unseen, 1);
 }
 
 static void look_at_process(void *ctx, size_t index, pid_t pid)
 {
 	struct round *round = ctx;
 	struct round_subject *subject = &round->subject;
+	int seen;
 
 	(void)index;
 	if (!is_in_reach(round) || !process_open(pid, &subject->ref))
 		return;
 	subject->has_status = false; /* it was read before this process was held */
-	if (scan_process(pid, round->page->device, look_at_any, round) == 0)
+	seen = scan_process(pid, round->page->device, look_at_any, round);
+	if (seen == 0)
 		scan_threads(pid, round->page->device, look_at_any, round);
+	else if (seen < 0)
+		note_unseen(round);
 	process_close(&subject->ref);
 }
 
@@ -387,10 +404,12 @@ struct round *round_create(struct page *page, enum on_lost on_lost)
 	/* All of it ends with this process, which ends if this fails. */
 	round->open = memory_share(GUARDIAN_SLOTS * sizeof(round->open[0]));
 	round->told = memory_share(GUARDIAN_SLOTS * sizeof(round->told[0]));
+	round->unseen = memory_share(sizeof(*round->unseen));
 	round->processes = memory_share(CREW_JOBS_MAX * sizeof(round->processes[0]));
 	round->crew = crew_create(round);
 	round->stops = stops_create(page);
-	if (round->open && round->told && round->processes && round->crew && round->stops)
+	if (round->open && round->told && round->unseen && round->processes && round->crew &&
+	    round->stops)
 		return round;
 	free(round);
 	return NULL;
@@ -423,11 +442,6 @@ struct round_lost round_note(struct round *round)
 		loss->word = word;
 	}
 	return lost;
-}
-
-static int compare_openers(const void *a, const void *b)
-{
-	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
 }
 
 /* The jobs: each opener once. Returns how many. */
@@ -529,7 +543,18 @@ static void look_at_all(struct round *round)
 	for (size_t i = 0; i < count; i++)
 		jobs[i] = (struct job){.pid = all[i].pid};
 	round->phase = ROUND_ALL;
+	atomic_store(round->unseen, 0);
 	crew_start(round->crew, look_at_process, whose, count);
+}
+
+static void end_round(struct round *round, const struct opener *opener)
+{
+	struct loss *loss = &round->losses[opener->slot];
+
+	if (loss->word != opener->word || loss->termed)
+		return;
+	loss->termed = true;
+	stop_note_unseen(round->stops, opener->slot, loss->word, atomic_load(round->unseen));
 }
 
 bool round_tend(struct round *round)
@@ -551,11 +576,8 @@ bool round_tend(struct round *round)
 		break;
 	}
 	round->phase = ROUND_NONE;
-	for (int i = 0; i < round->opener_count; i++) {
-		struct loss *loss = &round->losses[round->openers[i].slot];
-
-		loss->termed |= loss->word == round->openers[i].word;
-	}
+	for (int i = 0; i < round->opener_count; i++)
+		end_round(round, &round->openers[i]);
 	return true;
 }
 

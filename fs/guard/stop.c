@@ -167,3 +167,16 @@ void stop_spare(struct stops *stops, const struct stop *stop)
 	atomic_fetch_add(&stops->page->spared, 1);
 	say_spared(&who, EPERM);
 }
+
+void stop_note_unseen(struct stops *stops, int slot, unsigned word, unsigned unseen)
+{
+	struct stop_who who = {.taker = slots_look(stops->page, slot).uid};
+
+	if (unseen == 0 || !log_has_room(who.taker, LC_WARNING))
+		return;
+	name_lock(&who, stops, &(struct stop){.slot = slot, .word = word});
+	log_line_of(who.taker, LC_WARNING,
+	            "%s: processes that could not be looked into: %u. If one has the lock's file "
+	            "open, it is not stopped",
+	            who.lock, unseen);
+}

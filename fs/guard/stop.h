@@ -35,5 +35,7 @@ struct stops *stops_create(struct page *page);
 void stop_send(struct stops *stops, const struct stop *stop, int signal);
 /* It has the lock's file open, and its user may not be signalled for the taker. */
 void stop_spare(struct stops *stops, const struct stop *stop);
+/* All processes were looked at, but for so many that may not be; the slot is lost still. */
+void stop_note_unseen(struct stops *stops, int slot, unsigned word, unsigned unseen);
 
 #endif

@@ -10,9 +10,22 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* As most systems have it for "nobody". */
+#define ANOTHER_UID 65534
+
+/* A process that has a file open. */
+struct trial {
+	pid_t pid;
+	int fd; /* it ends, at the latest, when this is closed */
+	struct stat file;
+};
 
 struct sought {
 	uint64_t ino;
@@ -35,54 +48,103 @@ static const char *explain_failure(const char *what, int error)
 	return why;
 }
 
-/* As round.c does it. `file`: the child has it open. */
-static const char *stop_child(pid_t child, int file)
+/* Another user's process, or where that may not be had one that the kernel protects as such: only
+ * CAP_SYS_PTRACE looks into it. */
+static void become_another(void)
+{
+	(void)!setresuid(ANOTHER_UID, ANOTHER_UID, ANOTHER_UID);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+static _Noreturn void wait_for_end(int fd, bool another)
+{
+	char byte;
+
+	signals_unblock_all();
+	if (another)
+		become_another();
+	(void)send(fd, "", 1, MSG_NOSIGNAL);
+	(void)!read(fd, &byte, 1);
+	_exit(0);
+}
+
+static const char *begin_trial(struct trial *trial, bool another)
+{
+	int fds[2];
+	char byte;
+
+	*trial = (struct trial){.pid = -1, .fd = -1};
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return explain_failure("socketpair", errno);
+	trial->fd = fds[1];
+	if (fstat(fds[0], &trial->file) == 0)
+		trial->pid = fork();
+	if (trial->pid == 0) {
+		close(fds[1]);
+		wait_for_end(fds[0], another);
+	}
+	close(fds[0]);
+	if (trial->pid < 0)
+		return explain_failure("fork", errno);
+	return read(trial->fd, &byte, 1) == 1 ? NULL : "a process in trial has ended";
+}
+
+/* As round.c does it. Sets errno, if not NULL is returned. */
+static const char *find_by_file(const struct trial *trial)
+{
+	struct sought sought = {.ino = trial->file.st_ino};
+	char device[32];
+
+	snprintf(device, sizeof(device), "%u:%u", major(trial->file.st_dev),
+	         minor(trial->file.st_dev));
+	if (scan_process(trial->pid, device, compare, &sought) < 0)
+		return explain_failure("the files of a process cannot be read in /proc", errno);
+	errno = ENOENT;
+	return sought.found ? NULL : "/proc does not show which file a process has open";
+}
+
+static const char *stop_found(const struct trial *trial)
 {
 	struct process_ref process;
-	struct sought sought = {0};
-	struct stat st;
 	int error;
 
-	if (fstat(file, &st) < 0)
-		return explain_failure("fstat", errno);
-	sought.ino = st.st_ino;
-	if (scan_process(child, "", compare, &sought) < 0)
-		return explain_failure("the files of a process cannot be read in /proc", errno);
-	if (!sought.found)
-		return "/proc does not show which file a process has open";
-	if (!process_open(child, &process))
+	if (!process_open(trial->pid, &process))
 		return explain_failure("a process cannot be told from others", errno);
 	error = process_signal(&process, SIGKILL);
 	process_close(&process);
 	return error ? explain_failure("a process cannot be signalled", error) : NULL;
 }
 
-/* It ends, at the latest, when the pipe has no writer. */
-static _Noreturn void wait_for_end(const int fds[2])
+/* Whether a signal has ended it. */
+static bool end_trial(struct trial *trial)
 {
-	char byte;
+	int status;
 
-	signals_unblock_all();
-	close(fds[1]);
-	(void)!read(fds[0], &byte, 1);
-	_exit(0);
+	close(trial->fd);
+	return trial->pid > 0 && waitpid(trial->pid, &status, 0) == trial->pid &&
+	       WIFSIGNALED(status);
 }
 
 const char *trial_stop(void)
 {
-	const char *why;
-	int fds[2], status;
-	pid_t child;
+	struct trial trial;
+	const char *why = begin_trial(&trial, false);
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return explain_failure("pipe2", errno);
-	child = fork();
-	if (child == 0)
-		wait_for_end(fds);
-	why = child < 0 ? explain_failure("fork", errno) : stop_child(child, fds[0]);
-	close(fds[0]);
-	close(fds[1]);
-	if (child > 0 && waitpid(child, &status, 0) == child && !why && !WIFSIGNALED(status))
-		why = "a process outlives SIGKILL";
+	why = why ? why : find_by_file(&trial);
+	why = why ? why : stop_found(&trial);
+	return end_trial(&trial) || why ? why : "a process outlives SIGKILL";
+}
+
+const char *trial_find_others(void)
+{
+	struct trial trial;
+	const char *why;
+
+	if (!process_may_signal_all())
+		return NULL;
+	why = begin_trial(&trial, true);
+	if (!why && find_by_file(&trial))
+		why = explain_failure("CAP_SYS_PTRACE is missing, or /proc hides them", errno);
+	(void)end_trial(&trial);
 	return why;
 }

@@ -11,4 +11,10 @@
  * done, with its errno. */
 const char *trial_stop(void);
 
+/* The same for finding a process of another user, where this process may signal those of all
+ * users; where it may not, it stops none of them. Without CAP_SYS_PTRACE the kernel shows the files
+ * of none. Then on_lost still stops whoever took a lock, whom the mount knows, and not whoever has
+ * inherited its file. NULL: it was found. */
+const char *trial_find_others(void);
+
 #endif

@@ -542,6 +542,11 @@ static void check_calls(struct check *check)
 		say(check, WRONG, "on_lost: nobody could be stopped here: %s", why);
 	else if (on_lost != ON_LOST_NONE)
 		say(check, OK, "on_lost: a process could be found by its file, and stopped");
+	why = why || on_lost == ON_LOST_NONE ? NULL : trial_find_others();
+	if (why)
+		say(check, RISK,
+		    "on_lost cannot find other users' processes that inherited a lock's file: %s",
+		    why);
 	if (process_hold(getpid(), &own))
 		process_close(&own);
 	else

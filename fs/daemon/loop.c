@@ -32,6 +32,7 @@
 #include "hold/hold.h"
 #include "host/log.h"
 #include "host/signals.h"
+#include "host/subuid.h"
 #include "host/watchdog.h"
 #include "request/trace.h"
 #include "setup/mount_error.h"
@@ -473,6 +474,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 	if (ppoll(fds, POLLED, &ts, NULL) < 0)
 		hear_nothing(loop, fds);
 	watchdog_begin();
+	subuid_look();
 	if (fds[POLL_PAUSES].revents)
 		pauses_wake(&front->pauses);
 	if (fds[POLL_KERNEL].revents || (serve && has_read(loop)))

@@ -28,6 +28,7 @@
 #include "host/memory.h"
 #include "host/process.h"
 #include "host/signals.h"
+#include "host/subuid.h"
 #include "port/ensemble_zookeeper.h"
 #include "request/frontend.h"
 #include "request/trace.h"
@@ -361,6 +362,7 @@ int main(int argc, char **argv)
 	fuse_set_log_func(fuse_log_line);
 	set_up_frontend(&front, &options, &loop);
 	set_up_loop(&loop, &options);
+	subuid_look();
 	status = EXIT_MOUNT;
 	if (has_descriptors() && (store || begin_store(&store))) {
 		status = go_to_work(&options, &loop, store, whole_argv, adopts ? &carry : NULL);

@@ -3,6 +3,7 @@
 
 #include "host/clock.h"
 #include "host/memory.h"
+#include "pure/per_user.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -98,8 +99,11 @@ static bool somebody_left_there(const struct crew *crew, pid_t pid)
 }
 
 /* The time of the user's jobs in this list. */
-static _Atomic int64_t *used_by(struct crew_table *table, uid_t uid)
+static _Atomic int64_t *used_by(struct crew_table *table, uid_t job_uid)
 {
+	/* By the ranges of uids that were there when the guardian began. */
+	uid_t uid = per_user_share(job_uid);
+
 	for (uint32_t i = 0; i < USERS; i++) {
 		uint32_t place = (uid + i) % USERS;
 		uint64_t is = 0, user = (uint64_t)uid + 1;

@@ -36,7 +36,7 @@ struct guardian {
 	int released[GUARDIAN_SLOTS];
 	int open_count;
 	struct per_user *owners;
-	uid_t uids[GUARDIAN_SLOTS];
+	uid_t shares[GUARDIAN_SLOTS];
 	bool has_owner[GUARDIAN_SLOTS]; /* of one that was read: somebody has it */
 };
 
@@ -169,7 +169,7 @@ static struct owner *get_owner(struct guardian *guardian, uid_t uid)
  * is one. */
 static const char *lacks_slot(const struct guardian *guardian, enum slot_state state, uid_t uid)
 {
-	const struct owner *owner = per_user_find(guardian->owners, uid);
+	const struct owner *owner = per_user_find(guardian->owners, per_user_share(uid));
 	int kept = uid == 0 ? 0 : GUARDIAN_ROOT_SLOTS;
 
 	if (uid != 0 && owner && owner->slots >= GUARDIAN_SLOTS / 4)
@@ -180,9 +180,9 @@ static const char *lacks_slot(const struct guardian *guardian, enum slot_state s
 	return NULL;
 }
 
-static void dismiss(struct guardian *guardian, uid_t uid)
+static void dismiss(struct guardian *guardian, uid_t share)
 {
-	struct owner *owner = per_user_find(guardian->owners, uid);
+	struct owner *owner = per_user_find(guardian->owners, share);
 
 	if (--owner->slots == 0)
 		per_user_drop(&guardian->owners, &owner->user);
@@ -238,7 +238,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	owner->slots++;
 	guardian->open_count += state == SLOT_OPEN;
 	i = guardian->free[--guardian->free_count];
-	guardian->uids[i] = who->uid;
+	guardian->shares[i] = owner->user.uid;
 	slot = &page->slots[i];
 	atomic_thread_fence(memory_order_seq_cst); /* it was free before this: slots_look() */
 	slot->pid = who->process.pid;
@@ -290,7 +290,7 @@ static void free_slot(struct guardian *guardian, int slot)
 	guardian->open_count -= STATE_OF(word) == SLOT_OPEN;
 	atomic_store(&guardian->page->slots[slot].word, NEXT_GENERATION(word, SLOT_FREE));
 	guardian->free[guardian->free_count++] = slot;
-	dismiss(guardian, guardian->uids[slot]);
+	dismiss(guardian, guardian->shares[slot]);
 }
 
 void guardian_free_released(struct guardian *guardian)
@@ -355,7 +355,7 @@ static void count_slots(struct carry *carry, struct guardian *guardian)
 		if (!owner)
 			carry->refuse(strerror(ENOMEM));
 		owner->slots++;
-		guardian->uids[i] = slot->uid;
+		guardian->shares[i] = owner->user.uid;
 		guardian->open_count += is == SLOT_OPEN;
 	}
 }

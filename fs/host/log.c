@@ -8,6 +8,7 @@
 #include "host/memory.h"
 #include "host/signals.h"
 #include "lockcore.h"
+#include "pure/per_user.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -163,8 +164,9 @@ static bool is_unused(const struct window of[LEVELS])
 	return true;
 }
 
-static struct window *windows_of(uid_t uid)
+static struct window *windows_of(uid_t whose)
 {
+	uid_t uid = per_user_share(whose);
 	int unused = -1;
 
 	if (uid == LOG_NOBODY)

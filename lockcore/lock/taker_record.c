@@ -134,7 +134,7 @@ void taker_write(struct carry *carry, struct lc_taker *taker)
 		.held_since_ms = entry->data.held_since_ms,
 		.charged = taker->charge.bytes,
 		.crowd = taker->crowd,
-		.watches_uid = entry->lock->node.charge.uid,
+		.watches_uid = entry->lock->node.charge.share,
 	};
 
 	if (taker->state == TAKER_HELD && !taker->told_taken)

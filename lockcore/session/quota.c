@@ -9,9 +9,10 @@ struct usage {
 	size_t watch_bytes; /* of the locks that the user was the first to take */
 };
 
-static struct usage *find_usage(struct lc *lc, uid_t uid)
+/* NULL: none. */
+static struct usage *find_usage(struct lc *lc, uid_t share)
 {
-	return per_user_find(lc->quota->users, uid);
+	return per_user_find(lc->quota->users, share);
 }
 
 /* NULL: no memory. */
@@ -26,10 +27,16 @@ static void drop_usage(struct lc *lc, struct usage *usage)
 		per_user_drop(&lc->quota->users, &usage->user);
 }
 
+static void charge_usage(struct charge *charge, const struct usage *usage)
+{
+	charge->share = usage->user.uid;
+	charge->charged = true;
+}
+
 /* The usage that was charged; it is not charged any more. NULL: it was not. */
 static struct usage *discharge(struct lc *lc, struct charge *charge)
 {
-	struct usage *usage = charge->charged ? find_usage(lc, charge->uid) : NULL;
+	struct usage *usage = charge->charged ? find_usage(lc, charge->share) : NULL;
 
 	charge->charged = false;
 	return usage;
@@ -40,10 +47,12 @@ void quota_charge_entry(struct lc *lc, struct charge *charge, uid_t uid, size_t 
 	struct usage *usage = get_usage(lc, uid);
 
 	assert(bytes <= CHARGE_MAX);
-	*charge = (struct charge){.bytes = bytes & CHARGE_MAX, .uid = uid, .charged = usage};
+	*charge = (struct charge){.bytes = bytes & CHARGE_MAX};
 	lc->quota->entry_bytes += bytes;
-	if (usage)
-		usage->entry_bytes += bytes;
+	if (!usage)
+		return;
+	charge_usage(charge, usage);
+	usage->entry_bytes += bytes;
 }
 
 void quota_return_entry(struct lc *lc, struct charge *charge)
@@ -70,8 +79,7 @@ void quota_charge_watches(struct lc *lc, struct charge *charge, uid_t uid)
 
 	if (!usage)
 		return;
-	charge->uid = uid;
-	charge->charged = true;
+	charge_usage(charge, usage);
 	usage->watch_bytes += charge->bytes;
 }
 
@@ -105,18 +113,17 @@ bool quota_is_full(struct lc *lc, uid_t uid, size_t bytes)
 	       (uid != 0 && is_full_for_others(lc, bytes));
 }
 
-static bool is_above_share(struct lc *lc, uid_t uid, size_t bytes)
+static bool is_above_share(const struct usage *usage, size_t bytes)
 {
-	const struct usage *usage = find_usage(lc, uid);
-
-	return uid != 0 && usage &&
+	return usage && usage->user.uid != 0 &&
 	       (usage->entry_bytes + bytes > LC_USER_BYTES_MAX ||
 	        usage->watch_bytes > LC_WATCH_BYTES_MAX / 2);
 }
 
 bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
-	bool above = is_above_share(lc, uid, bytes);
+	const struct usage *usage = find_usage(lc, per_user_share(uid));
+	bool above = is_above_share(usage, bytes);
 
 	if (!above && !quota_is_full(lc, uid, bytes))
 		return true;
@@ -127,7 +134,6 @@ bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
 				"with entries of %zu bytes"
 			      : "requests of uid %u are refused: all users together have too many "
 				"here, with entries of %zu bytes",
-			(unsigned)uid,
-			above ? find_usage(lc, uid)->entry_bytes : lc->quota->entry_bytes);
+			(unsigned)uid, above ? usage->entry_bytes : lc->quota->entry_bytes);
 	return false;
 }

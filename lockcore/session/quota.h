@@ -22,7 +22,7 @@ struct quota {
 struct charge {
 	uint32_t bytes : 31; /* at most CHARGE_MAX */
 	bool charged : 1;    /* to the user, too; without memory only all together count */
-	uid_t uid;
+	uid_t share;         /* the user, then: per_user_share() may change */
 };
 
 /* There is no room for `bytes` more of that user, whatever the user's share. Forgetting idle

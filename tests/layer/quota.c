@@ -41,6 +41,29 @@ static void half_for_each_user(void **state)
 	assert_null(rig->quota.users);
 }
 
+/* They have one share; also of what was charged before the range went. */
+static void uids_of_one_user(void **state)
+{
+	static const struct per_user_range range = {100000, 165535, 5};
+	struct rig *rig = *state;
+	struct lc *lc = &rig->lc;
+	struct charge entry, watches = {0};
+
+	per_user_ranges(&range, 1);
+	quota_charge_entry(lc, &entry, 100001, HALF - 10);
+	quota_charge_watches(lc, &watches, 100002);
+	assert_true(quota_has_room(lc, 100003, 10));
+	assert_false(quota_has_room(lc, 100003, 11));
+	assert_false(quota_has_room(lc, 5, 11));
+	assert_true(quota_has_room(lc, 99999, 11));
+	per_user_ranges(NULL, 0);
+	assert_true(quota_has_room(lc, 100003, 11));
+	quota_return_entry(lc, &entry);
+	quota_return_watches(lc, &watches);
+	assert_int_equal(rig->quota.entry_bytes, 0);
+	assert_null(rig->quota.users);
+}
+
 static void all_for_root(void **state)
 {
 	struct rig *rig = *state;
@@ -140,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(half_for_each_user, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(uids_of_one_user, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_for_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_part_for_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(watches, set_up, tear_down),

@@ -591,10 +591,10 @@ static void saves(void **state)
 	image = saved(taker);
 	assert_int_equal(image.uid, 1000);
 	assert_string_equal(image.command, "sh");
-	lock_uid = taker->entry.lock->node.charge.uid;
-	taker->entry.lock->node.charge.uid = 1001;
+	lock_uid = taker->entry.lock->node.charge.share;
+	taker->entry.lock->node.charge.share = 1001;
 	assert_int_equal(saved(taker).watches_uid, 1001);
-	taker->entry.lock->node.charge.uid = lock_uid;
+	taker->entry.lock->node.charge.share = lock_uid;
 	assert_int_equal(image.state, TAKER_WAITING);
 	assert_int_equal(image.limit_us, limit_us);
 	taker_grant(taker, true);

@@ -1259,6 +1259,10 @@ mutant(23, 'one_user_takes_all', 'quota.c',
        '(usage->entry_bytes + bytes > LC_USER_BYTES_MAX ||',
        '(false ||',
        unit('tests/sim/test_limits.c'))
+mutant(23, 'each_uid_is_a_user', 'per_user.c',
+       'return range ? range->share : uid;',
+       'return (void)range, uid;',
+       unit('tests/unit/per_user.c'))
 mutant(23, 'nothing_left_for_root', 'quota.c',
        'LC_ENTRY_BYTES_MAX - LC_ROOT_BYTES ||',
        'LC_ENTRY_BYTES_MAX ||',

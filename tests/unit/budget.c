@@ -110,6 +110,30 @@ static void a_part_is_roots_alone(void **state)
 	assert_int_equal(budget.bytes, 0);
 }
 
+/* They have one share, and each has what is his or hers; also when the range goes in between. */
+static void uids_of_one_user(void **state)
+{
+	static const struct per_user_range range = {100000, 165535, ALICE};
+	struct budget budget = {.what = "things"};
+	void *mine, *other;
+
+	(void)state;
+	per_user_ranges(&range, 1);
+	mine = budget_alloc(&budget, 100001, BUDGET_USER_BYTES - 2 * BUDGET_OBJECT);
+	other = budget_alloc(&budget, 165535, 0);
+	assert_non_null(mine);
+	assert_non_null(other);
+	assert_int_equal(budget_uid(mine), 100001);
+	assert_int_equal(budget_uid(other), 165535);
+	assert_null(budget_alloc(&budget, 100002, 0));
+	assert_null(budget_alloc(&budget, ALICE, 0));
+	per_user_ranges(NULL, 0);
+	budget_free(mine);
+	budget_free(other);
+	assert_int_equal(budget.bytes, 0);
+	assert_null(budget.users);
+}
+
 static void the_same_is_there_once(void **state)
 {
 	struct budget budget = {.what = "things"};
@@ -150,9 +174,9 @@ static void the_same_is_there_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_user_has),        cmocka_unit_test(what_a_user_may_have),
-		cmocka_unit_test(what_all_may_have),      cmocka_unit_test(a_part_is_roots_alone),
-		cmocka_unit_test(the_same_is_there_once),
+		cmocka_unit_test(what_a_user_has),   cmocka_unit_test(what_a_user_may_have),
+		cmocka_unit_test(what_all_may_have), cmocka_unit_test(a_part_is_roots_alone),
+		cmocka_unit_test(uids_of_one_user),  cmocka_unit_test(the_same_is_there_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

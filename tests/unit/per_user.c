@@ -39,9 +39,39 @@ static void one_for_each_user(void **state)
 	assert_null(table);
 }
 
+static void one_for_a_range(void **state)
+{
+	static const struct per_user_range ranges[] = {{10, 19, 1}, {20, 20, 20}, {30, 39, 1}};
+	static const struct {
+		uid_t uid, share;
+	} cases[] = {{0, 0},   {1, 1},   {9, 9},   {10, 1}, {15, 1}, {19, 1},
+	             {20, 20}, {21, 21}, {29, 29}, {30, 1}, {39, 1}, {40, 40}};
+	struct per_user *table = NULL, *before = per_user_get(&table, 15, sizeof(*before)), *user;
+
+	(void)state;
+	per_user_ranges(ranges, LENGTH(ranges));
+	for (size_t i = 0; i < LENGTH(cases); i++)
+		assert_int_equal(per_user_share(cases[i].uid), cases[i].share);
+	user = per_user_get(&table, 15, sizeof(*user));
+	assert_int_equal(user->uid, 1);
+	assert_ptr_equal(per_user_get(&table, 39, sizeof(*user)), user);
+	assert_ptr_equal(per_user_get(&table, 1, sizeof(*user)), user);
+	assert_ptr_equal(per_user_find(table, 1), user);
+	/* What was there before the range is found as it was. */
+	assert_ptr_equal(per_user_find(table, 15), before);
+	per_user_ranges(NULL, 0);
+	assert_ptr_equal(per_user_get(&table, 15, sizeof(*user)), before);
+	per_user_drop(&table, before);
+	per_user_drop(&table, user);
+	assert_null(table);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_for_each_user)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_for_each_user),
+		cmocka_unit_test(one_for_a_range),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

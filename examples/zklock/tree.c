@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 200
@@ -150,6 +151,17 @@ static int signal_from(const struct family *family, struct kin *kin, int number,
 	return refused;
 }
 
+/* A child runs, and /proc shows none: it hides those of another user (hidepid=). */
+static bool has_hidden_child(const struct family *family)
+{
+	siginfo_t info = {0};
+
+	for (size_t i = 0; i < family->count; i++)
+		if (family->kin[i].parent == getpid() || family->kin[i].parent < 0)
+			return false;
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
 int tree_signal(int number)
 {
 	struct family family = read_family();
@@ -161,8 +173,7 @@ int tree_signal(int number)
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	refused = signal_from(&family, &self, number, 0);
-
+	refused = signal_from(&family, &self, number, 0) + has_hidden_child(&family);
 	free(family.kin);
 	return refused;
 }

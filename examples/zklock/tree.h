@@ -13,7 +13,7 @@
 bool tree_adopt(void);
 /* Sends a signal to every descendant of this process, parents first, as far as the hard limit of
  * descriptors goes; the soft one is raised. How many may not be signalled, as they run for another
- * user. */
+ * user; where /proc hides those, 1 if no other child is left. */
 int tree_signal(int number);
 
 /* Whether `above` has started it, or has started who has. */

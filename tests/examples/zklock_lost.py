@@ -160,16 +160,18 @@ def at_most(a, b):
     check(not alive(pid), 'a child of the command')
     free(b, 'svca')
     check_run(a, ['--at-most', '1m', 'svca', '--', 'sh', '-c', 'exit 4'], 4, 'in time')
-    # A process that it may not stop: the lock is given up all the same, and that is said.
+    # A process that it may not stop, or that /proc hides: the lock is given up all the same, and that is said.
     other = 'echo $$; exec setpriv --reuid=1001 --clear-groups sleep 60 >/dev/null 2>&1'
-    process = start(a, '--at-most', '2s', '-k', '0', 'svca', '--', 'sh', '-c', other,
-                    prefix=['setpriv', '--inh-caps=-kill', '--bounding-set=-kill'])
-    pid = int(process.stdout.readline())
-    _, err = finished(process, 124, 'a process of another user')
-    check('run for another user and cannot be stopped' in err, err)
-    check(alive(pid), 'it was not stopped')
-    free(b, 'svca')
-    os.kill(pid, signal.SIGKILL)
+    hide = ['unshare', '-m', 'sh', '-c', 'mount -t proc -o hidepid=4 proc /proc && exec "$@"', 'sh']
+    for prefix, caps in ([], '-kill'), (hide, '-kill,-sys_ptrace'):
+        process = start(a, '--at-most', '2s', '-k', '0', 'svca', '--', 'sh', '-c', other,
+                        prefix=[*prefix, 'setpriv', f'--inh-caps={caps}', f'--bounding-set={caps}'])
+        pid = int(process.stdout.readline())
+        _, err = finished(process, 124, 'a process of another user')
+        check('1 of its processes run for another user and cannot be stopped' in err, err)
+        check(alive(pid), 'it was not stopped')
+        free(b, 'svca')
+        os.kill(pid, signal.SIGKILL)
 
 
 def at_least(gate, a, b):

@@ -75,7 +75,7 @@ static unsigned takers_in_all(const struct lc *lc)
 
 static bool session_unused(const struct lc *lc)
 {
-	return takers_in_all(lc) == 0;
+	return takers_in_all(lc) == 0 && !lc->calls->calls;
 }
 
 static void node_changed(struct lc *lc, const char *path, enum ensemble_change change)

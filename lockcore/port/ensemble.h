@@ -180,10 +180,9 @@ struct ensemble_events {
 	void (*connected)(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
 	                  int64_t connect_us);
 	void (*disconnected)(void *ctx);
-	/* Asked before a connection takes a session to a server: what of the lease is lost, in
-	 * microseconds, if that is not answered. 0: it need not wait until the server is known
-	 * to answer. */
-	int64_t (*renewal_costs)(void *ctx);
+	/* Asked before a connection takes a session to a server: whether the server has to be
+	 * known to answer before that. */
+	bool (*needs_scout)(void *ctx);
 	/* The session is about to be taken to a server: from the next process() on the server may
 	 * renew it, with a timeout of its own choice, which connected() tells. It comes before
 	 * each connected() of a session that is not new. Both may be NULL where nothing rests on

@@ -77,6 +77,7 @@ static void call_connected(struct zookeeper *zk)
 	zk->connected = true;
 	zk->cut = zk->dropped = false;
 	zk->given_up = NULL;
+	zk->renewal.refused_us = 0;
 	zk->in_callback = true;
 	zk->events->connected(zk->ctx, &session, (int64_t)zoo_recv_timeout(zk->handle) * 1000,
 	                      zk->renewal.connect_us);

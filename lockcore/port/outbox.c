@@ -253,11 +253,11 @@ static void on_disconnected(void *ctx)
 	outbox->events->disconnected(outbox->ctx);
 }
 
-static int64_t on_renewal_costs(void *ctx)
+static bool on_needs_scout(void *ctx)
 {
 	struct outbox *outbox = ctx;
 
-	return outbox->events->renewal_costs(outbox->ctx);
+	return outbox->events->needs_scout(outbox->ctx);
 }
 
 static void on_renews(void *ctx)
@@ -301,7 +301,7 @@ static int open_below(struct ensemble *ensemble, int64_t timeout_us,
 	static const struct ensemble_events mine = {
 		.connected = on_connected,
 		.disconnected = on_disconnected,
-		.renewal_costs = on_renewal_costs,
+		.needs_scout = on_needs_scout,
 		.renews = on_renews,
 		.turned_away = on_turned_away,
 		.ended = on_ended,

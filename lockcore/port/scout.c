@@ -68,7 +68,7 @@ static void ask(struct scout *scout)
 static void hear(struct scout *scout)
 {
 	ssize_t n = recv(scout->fd, scout->answer + scout->len, SCOUT_ANSWER - scout->len, 0);
-	uint32_t timeout;
+	uint32_t words[3], length; /* length, version, timeout; as in SCOUT_ANSWER */
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -79,8 +79,9 @@ static void hear(struct scout *scout)
 	scout->len += (unsigned)n;
 	if (scout->len < SCOUT_ANSWER)
 		return;
-	memcpy(&timeout, scout->answer + SCOUT_ANSWER - sizeof(timeout), sizeof(timeout));
-	if ((int32_t)ntohl(timeout) > 0)
+	memcpy(words, scout->answer, sizeof(words));
+	length = ntohl(words[0]);
+	if ((length == 36 || length == 37) && words[1] == 0 && (int32_t)ntohl(words[2]) > 0)
 		scout->state = SCOUT_BACK;
 	else
 		lose(scout, true);

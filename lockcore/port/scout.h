@@ -7,8 +7,8 @@
  *                                  |                         |
  *                                  '--------- failed --------'-------------> [LOST]
  *
- * A session is granted only when a quorum has agreed to it, so a granted scout shows that the
- * server, its leader and a quorum are at work. The answer is no evidence for any lease: the next
+ * A session is granted when a quorum has agreed to it (but for local sessions), so a granted
+ * scout shows that the server, its leader and a quorum are at work. The answer is no evidence for any lease: the next
  * connection to the same address may lead to another server.
  *
  * Nothing here waits: the caller polls scout->fd for scout_interest(), and calls scout_step().
@@ -32,7 +32,7 @@ struct scout {
 };
 
 void scout_init(struct scout *scout);
-/* To the address that the socket `like` is connected to, or will be. */
+/* To the address that the socket `like` is connected to. */
 void scout_send(struct scout *scout, int like);
 /* Events of poll(2). */
 short scout_interest(const struct scout *scout);

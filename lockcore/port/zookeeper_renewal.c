@@ -8,9 +8,10 @@
  * The client sends the request from zookeeper_process() alone, so it is held back by not calling
  * that. TOLD lasts a turn: the caller records what it was told before the request can leave.
  *
- * A scout goes first. A server that stands still would carry the request out later, whatever has
- * happened meanwhile, so a silent server gets none. The request leaves without a scout if that
- * costs nothing: there is no lease to lose, or no more of it than a silent server would leave.
+ * A scout goes first if the caller wants one. A server that stands still would carry the request
+ * out later, whatever has happened meanwhile, so a server that is silent to the scout gets none.
+ * Servers that turn scouts away for a minute, but not the client, may have a limit of connections:
+ * then the request leaves without a scout.
  */
 #include "port/zookeeper_port.h"
 
@@ -19,8 +20,8 @@
 
 /* A server that has turned a scout away may turn away the next one, too. */
 #define SCOUT_PAUSE_US 250000
-/* How often it is looked at what the renewal costs. */
-#define LOOK_US 50000
+/* So long scouts are turned away before the request leaves without one. */
+#define SCOUT_PATIENCE_US 60000000
 
 void renewal_begin(struct zookeeper *zk)
 {
@@ -55,14 +56,14 @@ static short happened(const struct zookeeper *zk)
 	return poll(&pollfd, 1, 0) > 0 ? pollfd.revents : 0;
 }
 
-static bool costs(struct zookeeper *zk)
+static bool needs_scout(struct zookeeper *zk)
 {
-	bool does;
+	bool needs;
 
 	zk->in_callback = true;
-	does = zk->events->renewal_costs(zk->ctx) > 0;
+	needs = zk->events->needs_scout(zk->ctx);
 	zk->in_callback = false;
-	return does;
+	return needs;
 }
 
 static void announce(struct zookeeper *zk)
@@ -75,20 +76,47 @@ static void announce(struct zookeeper *zk)
 	zk->in_callback = false;
 }
 
-/* False: the scout is lost. */
-static bool scout(struct zookeeper *zk)
+static bool is_patient(const struct zookeeper *zk, int64_t now_us)
+{
+	int64_t since_us = zk->renewal.refused_us;
+
+	return since_us == 0 || now_us - since_us < SCOUT_PATIENCE_US;
+}
+
+/* Whether the server, to which the client is connected, answers. */
+enum scout_news { NEWS_NONE, NEWS_GOOD, NEWS_BAD };
+
+static enum scout_news scout(struct zookeeper *zk)
 {
 	struct scout *scout = &zk->renewal.scout;
+	int64_t now_us = zk->clock_us(zk->clock_ctx);
 
-	if (scout->state == SCOUT_IDLE && zk->clock_us(zk->clock_ctx) >= zk->renewal.scout_us)
+	if (!is_patient(zk, now_us))
+		return NEWS_GOOD;
+	if (scout->state == SCOUT_IDLE && now_us >= zk->renewal.scout_us)
 		scout_send(scout, zk->fd);
 	scout_step(scout);
-	return scout->state != SCOUT_LOST;
+	if (scout->state == SCOUT_BACK)
+		return NEWS_GOOD;
+	if (scout->state != SCOUT_LOST)
+		return NEWS_NONE;
+	zk->renewal.scout_us = now_us + SCOUT_PAUSE_US;
+	if (scout->turned_away && zk->renewal.refused_us == 0)
+		zk->renewal.refused_us = now_us;
+	return NEWS_BAD;
+}
+
+/* The client finds out by reading, and goes to the next server. */
+static void give_up(struct zookeeper *zk)
+{
+	shutdown(zk->fd, SHUT_RDWR);
+	renewal_end(zk);
 }
 
 bool renewal_waits(struct zookeeper *zk)
 {
 	struct renewal *renewal = &zk->renewal;
+	enum scout_news news;
 	short events;
 
 	if (renewal->state == RENEWAL_TOLD)
@@ -97,32 +125,38 @@ bool renewal_waits(struct zookeeper *zk)
 		return false;
 	events = happened(zk);
 	if (zk->dropped || zk->check || events & (POLLERR | POLLHUP | POLLRDHUP)) {
-		renewal_end(zk);
+		give_up(zk);
 		return false;
 	}
-	if (!(events & POLLOUT)) {
+	if (!(events & POLLOUT))
 		return true;
-	} else if (!costs(zk) || renewal->scout.state == SCOUT_BACK) {
+	news = needs_scout(zk) ? scout(zk) : NEWS_GOOD;
+	if (news == NEWS_GOOD) {
 		announce(zk);
-	} else if (!scout(zk)) {
-		renewal->scout_us = zk->clock_us(zk->clock_ctx) + SCOUT_PAUSE_US;
+	} else if (news == NEWS_BAD) {
 		if (renewal->scout.turned_away)
 			renewal_turned_away(zk);
 		zk->dropped = true;
-		shutdown(zk->fd, SHUT_RDWR);
-		renewal_end(zk);
-		return false;
+		give_up(zk);
 	}
-	return true;
+	return news != NEWS_BAD;
 }
 
 int64_t renewal_poll(const struct zookeeper *zk, struct pollfd *ret_pollfd)
 {
-	const struct scout *scout = &zk->renewal.scout;
+	const struct renewal *renewal = &zk->renewal;
+	int64_t pause_us = renewal->scout_us - zk->clock_us(zk->clock_ctx);
 
-	if (scout->state == SCOUT_CONNECTING || scout->state == SCOUT_ASKING)
-		*ret_pollfd = (struct pollfd){.fd = scout->fd, .events = scout_interest(scout)};
-	else if (happened(zk) & POLLOUT) /* for the next scout */
+	if (zk->dropped)
+		return 0;
+	if (renewal->scout.state == SCOUT_CONNECTING || renewal->scout.state == SCOUT_ASKING)
+		*ret_pollfd = (struct pollfd){.fd = renewal->scout.fd,
+		                              .events = scout_interest(&renewal->scout)};
+	else if (!(happened(zk) & POLLOUT))
+		return INT64_MAX; /* the client's own socket */
+	else if (pause_us <= 0)
+		return 0;
+	else
 		ret_pollfd->fd = -1;
-	return LOOK_US;
+	return pause_us > 0 ? pause_us : INT64_MAX;
 }

@@ -108,11 +108,9 @@ static int64_t end_by_renewal(const struct lease *lease, int64_t from_us)
 	                            : from_us + less_drift(floor_of(lease)) - LEASE_GUARD_US;
 }
 
-int64_t lease_renewal_costs(const struct lease *lease, int64_t now_us)
+bool lease_needs_scout(const struct lease *lease)
 {
-	int64_t costs_us = lease_end(lease) - end_by_renewal(lease, now_us);
-
-	return lease_left(lease, now_us) > 0 && costs_us > 0 ? costs_us : 0;
+	return floor_of(lease) < lease->timeout_us;
 }
 
 bool lease_expects_late_renewal(const struct lease *lease)
@@ -234,13 +232,18 @@ int64_t lease_left(const struct lease *lease, int64_t now_us)
 	return now_us < end ? end - now_us : 0;
 }
 
+/* What a lease of this session can be, but for g. */
+static int64_t longest(const struct lease *lease)
+{
+	return lease_expects_late_renewal(lease) ? floor_of(lease) : lease->timeout_us;
+}
+
 bool lease_fresh(const struct lease *lease, int64_t now_us)
 {
 	int64_t left = lease_left(lease, now_us) - lease->lead_us;
 	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
-	int64_t longest = lease_expects_late_renewal(lease) ? floor_of(lease) : lease->timeout_us;
 
-	return lease->doubt_us == INT64_MAX && left > 0 && left >= longest / 8 &&
+	return lease->doubt_us == INT64_MAX && left > 0 && left >= longest(lease) / 8 &&
 	       lease_end(lease) - lease->lead_us >= next_answer;
 }
 
@@ -258,7 +261,7 @@ int64_t lease_heartbeat(const struct lease *lease, bool busy)
 
 int64_t lease_answer_timeout(const struct lease *lease)
 {
-	return lease->timeout_us / 5;
+	return longest(lease) / 5;
 }
 
 bool lease_possible(int64_t timeout_us, int64_t tick_us, int64_t lead_us)

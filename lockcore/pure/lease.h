@@ -96,8 +96,8 @@ void lease_again(struct lease *lease);
 void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us);
 /* A renewal leaves after this; one that left before is given up. */
 void lease_renews(struct lease *lease, int64_t now_us);
-/* What of the lease is lost if a renewal leaves now and is not answered; 0: nothing. */
-int64_t lease_renewal_costs(const struct lease *lease, int64_t now_us);
+/* The leases of this session are shorter once a renewal was given up. */
+bool lease_needs_scout(const struct lease *lease);
 /* A renewal was given up in this session. */
 bool lease_expects_late_renewal(const struct lease *lease);
 /* A connection was accepted, with the session timeout granted on it, or that was asked for if it
@@ -130,7 +130,8 @@ int64_t lease_spacing(const struct lease *lease);
 /* Heartbeats keep this distance: w while somebody holds or waits, so that the longest
  * silence is survived; when idle, a sixth of T keeps a free lock one round trip away. */
 int64_t lease_heartbeat(const struct lease *lease, bool busy);
-/* How long a server may owe an answer before the next one is tried. */
+/* How long a server may owe an answer before the next one is tried: a fifth of T, or of F if a
+ * renewal was given up. */
 int64_t lease_answer_timeout(const struct lease *lease);
 
 /* Whether these leave a lease worth having: at the steady pace of one step every w, at

@@ -80,6 +80,16 @@ static void beat_later(struct lc *lc)
 	timer_set(&lc->timers, &lc->session->beat.timer, lc_now(lc) + RETRY_US);
 }
 
+static void say_late_renewal(struct lc *lc)
+{
+	int64_t most_us = lease_left(&lc->session->lease, lc_now(lc));
+
+	lc_report(lc, LC_WARNING,
+	          "a server never answered when it was to renew the session, and may shorten it at "
+	          "any time: the lease is %" PRId64 " ms at most until nobody holds or waits",
+	          most_us / 1000);
+}
+
 static void become_ready(struct lc *lc)
 {
 	struct session *session = lc->session;
@@ -90,6 +100,8 @@ static void become_ready(struct lc *lc)
 	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
 	          (uint64_t)session->id, again ? "resumed" : "begun",
 	          lc->ensemble->port->server(lc->ensemble));
+	if (lease_expects_late_renewal(&session->lease))
+		say_late_renewal(lc);
 }
 
 void heartbeat_retreat(struct lc *lc, enum session_retreat how)
@@ -211,8 +223,8 @@ static void leave_if_unused(struct lc *lc)
 {
 	if (lease_expects_late_renewal(&lc->session->lease) && lc->session->events->unused(lc)) {
 		lc_report(lc, LC_NOTICE,
-		          "a server never answered when it was to renew the session, and may still "
-		          "shorten it: nobody holds or waits, so a new session begins");
+		          "nobody holds or waits: a new session begins, which no late renewal "
+		          "shortens");
 		heartbeat_retreat(lc, RETREAT_ANEW);
 	}
 }

@@ -79,10 +79,10 @@ static void inquiry_connected(void *ctx, const struct ensemble_session *session,
 }
 
 /* Nothing rests on its session. */
-static int64_t inquiry_renewal_costs(void *ctx)
+static bool inquiry_needs_scout(void *ctx)
 {
 	(void)ctx;
-	return 0;
+	return false;
 }
 
 static void inquiry_renews(void *ctx)
@@ -121,7 +121,7 @@ int inquiry_begin(struct lc *lc)
 	static const struct ensemble_events events = {
 		.connected = inquiry_connected,
 		.disconnected = inquiry_disconnected,
-		.renewal_costs = inquiry_renewal_costs,
+		.needs_scout = inquiry_needs_scout,
 		.renews = inquiry_renews,
 		.turned_away = inquiry_turned_away,
 		.ended = inquiry_ended,

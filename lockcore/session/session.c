@@ -84,7 +84,8 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 		timeout_us = session->limit_us;
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session_granted(lc);
-	if (session->limit.armed) /* this server may grant less */
+	/* This server may grant less; or a pending renewal had ended the lease, and none does now. */
+	if (session->limit.armed || session_lease_is_valid(lc))
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	session_tell_deadline(lc);
 	if (!session_long_enough(lc))
@@ -128,12 +129,12 @@ static void session_disconnected(void *ctx)
 		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
 }
 
-static int64_t session_renewal_costs(void *ctx)
+static bool session_needs_scout(void *ctx)
 {
 	struct lc *lc = ctx;
 
 	/* A session that nobody needs is replaced if its renewal is given up. */
-	return lc->session->busy ? lease_renewal_costs(&lc->session->lease, lc_now(lc)) : 0;
+	return lc->session->busy && lease_needs_scout(&lc->session->lease);
 }
 
 static void session_renews(void *ctx)
@@ -267,7 +268,7 @@ static void open_session(struct lc *lc)
 	static const struct ensemble_events events = {
 		.connected = session_connected,
 		.disconnected = session_disconnected,
-		.renewal_costs = session_renewal_costs,
+		.needs_scout = session_needs_scout,
 		.renews = session_renews,
 		.turned_away = session_turned_away,
 		.ended = session_ended_by_port,

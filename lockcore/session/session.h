@@ -30,7 +30,7 @@ struct session_events {
 	void (*ended)(struct lc *lc);
 	/* It cannot be used any more, for good. */
 	void (*unusable)(struct lc *lc);
-	/* Asked: no taker has an entry in it, or wants one. */
+	/* Asked: no taker has an entry in it, or wants one, and no question is under way. */
 	bool (*unused)(const struct lc *lc);
 	/* A watched node has changed. */
 	void (*changed)(struct lc *lc, const char *path, enum ensemble_change change);

@@ -75,7 +75,12 @@ void session_limit(void *ctx)
 
 int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us)
 {
-	return lease_doubted(&lc->session->lease, lc_now(lc)) ? LEASE_DOUBT_US / 4 : otherwise_us;
+	const struct lease *lease = &lc->session->lease;
+	int64_t late_us = lease_answer_timeout(lease);
+
+	if (lease_doubted(lease, lc_now(lc)))
+		return LEASE_DOUBT_US / 4;
+	return lease_expects_late_renewal(lease) && late_us < otherwise_us ? late_us : otherwise_us;
 }
 
 bool session_long_enough(struct lc *lc)

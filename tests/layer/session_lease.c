@@ -322,9 +322,9 @@ static void less_is_granted(void **state)
 
 /* ---- renewals ---- */
 
-static int64_t renewal_costs(struct rig *rig)
+static bool needs_scout(struct rig *rig)
 {
-	return rig->port_events->renewal_costs(&rig->lc);
+	return rig->port_events->needs_scout(&rig->lc);
 }
 
 static void renews(struct rig *rig)
@@ -376,14 +376,58 @@ static void a_renewal_in_doubt(void **state)
 	assert_int_equal(told_deadline_us, rig->now_us + 4690 * MS);
 }
 
-static void costs_only_who_holds_or_waits(void **state)
+static void a_scout_goes_for_who_holds_or_waits(void **state)
 {
 	struct rig *rig = *state;
 
 	rig_disconnect(rig);
-	assert_int_equal(renewal_costs(rig), 0);
+	assert_false(needs_scout(rig));
 	session_set_busy(&rig->lc, true);
-	assert_int_equal(renewal_costs(rig), 9980 * MS);
+	assert_true(needs_scout(rig));
+	/* Also when no lease is left: who waits is to have a whole one. */
+	rig_run(rig, 60 * SECOND);
+	assert_true(needs_scout(rig));
+	rig_forget(rig);
+}
+
+/* A renewal had ended the lease; the answer gives it back to who comes then, and its end is told. */
+static void a_lease_that_comes_back_ends(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	renews(rig);
+	rig_run(rig, 5 * SECOND);
+	assert_false(session_lease_is_valid(&rig->lc));
+	rig->port_events->connected(&rig->lc, &(struct ensemble_session){.id = RIG_SESSION},
+	                            RIG_TIMEOUT_US, rig->now_us - 5 * SECOND);
+	assert_true(session_lease_is_valid(&rig->lc));
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, 9670 * MS - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, "over");
+}
+
+/* A hung server is given up after F/5. */
+static void a_late_renewal_makes_impatient(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	renews(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig->in_use = true;
+	rig_answer_version(rig, 1);
+	rig_expect_reported(rig, "never answered when it was to renew the session");
+	rig_answer_version(rig, 2);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_run(rig, SECOND - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, "drop");
 	rig_forget(rig);
 }
 
@@ -726,7 +770,9 @@ int main(void)
 		READY(a_renewal_ends_the_lease),
 		READY(a_late_answer_revives_nothing),
 		READY(a_renewal_in_doubt),
-		READY(costs_only_who_holds_or_waits),
+		READY(a_scout_goes_for_who_holds_or_waits),
+		READY(a_lease_that_comes_back_ends),
+		READY(a_late_renewal_makes_impatient),
 		READY(leaves_a_session_with_a_late_renewal),
 		cmocka_unit_test_setup_teardown(no_more_than_was_asked_for, set_up, tear_down),
 		READY(ticks_are_longer),

@@ -193,6 +193,14 @@ mutant(45, 'guardian_not_told_of_a_renewal', 'session.c',
        '\t\ttimer_set(&lc->timers, &session->limit, lease_end(&session->lease));\n\tsession_tell_deadline(lc);\n}\n\nstatic int64_t length',
        '\t\ttimer_set(&lc->timers, &session->limit, lease_end(&session->lease));\n}\n\nstatic int64_t length',
        SESSION_LEASE)
+mutant(45, 'end_of_a_lease_that_came_back_not_told', 'session.c',
+       'if (session->limit.armed || session_lease_is_valid(lc))',
+       'if (session->limit.armed)',
+       SESSION_LEASE)
+mutant(45, 'hung_server_waited_for_with_a_late_renewal', 'session.c',
+       'return lease_expects_late_renewal(lease) && late_us < otherwise_us ? late_us : otherwise_us;',
+       'return late_us > otherwise_us ? late_us : otherwise_us;',
+       SESSION_LEASE)
 mutant(45, 'renewal_not_recorded', 'lease.c',
        '\tif (carry_has(carry, 6)) {\n\t\tCARRY_TIME(carry, lease->renews_us);',
        '\tif (carry_has(carry, 6)) {',
@@ -214,7 +222,7 @@ mutant(45, 'renewal_counted_from_the_answer', 'session.c',
 # It was granted T: the renewal behind it counts as if its server granted as much.
 mutant(45, 'scout_is_evidence', 'lease.c',
        '\tlease->renews_us = now_us;',
-       '\tlease->renews_us = lease_renewal_costs(lease, now_us) > 0 ? INT64_MAX - 1 : now_us;',
+       '\tlease->renews_us = lease_needs_scout(lease) && now_us > 0 ? INT64_MAX - 1 : now_us;',
        sim('renewals'),
        ('lease.c', 'return from_us == INT64_MAX ? INT64_MAX', 'return from_us >= INT64_MAX - 1 ? INT64_MAX'))
 mutant(45, 'late_renewals_end_with_the_next_answer', 'lease.c',
@@ -222,8 +230,8 @@ mutant(45, 'late_renewals_end_with_the_next_answer', 'lease.c',
        '\tlease->renews_us = lease->late_us = INT64_MAX;\n',
        sim('renewals', 1000))
 mutant(45, 'sent_to_the_silent', 'session.c',
-       'return lc->session->busy ? lease_renewal_costs(&lc->session->lease, lc_now(lc)) : 0;',
-       'return 0;',
+       'return lc->session->busy && lease_needs_scout(&lc->session->lease);',
+       'return lc == NULL;',
        sim('silent'))
 mutant(17, 'late_entry_left_by_a_server', 'listing.c',
        '\t\tlate_found(lock, shown->znode, &shown->name, number);\n',
@@ -259,7 +267,7 @@ mutant(3, 'grant_told_without_lease', 'tell.c',
        '\treturn true;',
        sim('leases', 220))
 mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
-       'left > 0 && left >= longest / 8 &&\n'
+       'left > 0 && left >= longest(lease) / 8 &&\n'
        '\t       lease_end(lease) - lease->lead_us >= next_answer',
        'left > 0',
        LEASE)

@@ -764,21 +764,30 @@ static void the_shortest_session_of_any_server(void **state)
 	}
 }
 
-static void what_a_renewal_costs(void **state)
+/* Where any server grants no less than T, a renewal that is given up costs nothing. */
+static void who_needs_a_scout(void **state)
 {
 	struct lease lease = connected(START);
 
 	(void)state;
-	assert_int_equal(lease_renewal_costs(&lease, START), 0); /* there is no lease */
-	lease_answered(&lease, START, START);
-	assert_int_equal(lease_renewal_costs(&lease, START), GRANT - FLOOR);
-	assert_int_equal(lease_renewal_costs(&lease, START + 9979 * MS), MS);
-	assert_int_equal(lease_renewal_costs(&lease, START + 9980 * MS), 0);
-	assert_int_equal(lease_renewal_costs(&lease, START + 12 * S), 0);
-	assert_int_equal(lease_renewal_costs(&lease, START + 60 * S), 0);
-	/* Another one on its way costs no more. */
-	lease_renews(&lease, START + S);
-	assert_int_equal(lease_renewal_costs(&lease, START + S), 0);
+	assert_true(lease_needs_scout(&lease));
+	lease_connected(&lease, 5 * S + 1, START);
+	assert_true(lease_needs_scout(&lease));
+	lease_connected(&lease, 5 * S, START);
+	assert_false(lease_needs_scout(&lease));
+}
+
+/* A server that hangs is given up in time for the lease that is left. */
+static void answers_are_awaited_for_a_fifth_of_it(void **state)
+{
+	struct lease lease = proved();
+
+	(void)state;
+	assert_int_equal(lease_answer_timeout(&lease), 3 * S);
+	lease_renews(&lease, START);
+	assert_int_equal(lease_answer_timeout(&lease), 3 * S);
+	lease_renews(&lease, START);
+	assert_int_equal(lease_answer_timeout(&lease), S);
 }
 
 /* A renewal that the last process has sent was given up with it. */
@@ -862,7 +871,8 @@ int main(void)
 		cmocka_unit_test(a_renewal_that_was_given_up_counts_for_ever),
 		cmocka_unit_test(a_renewal_without_a_lease_counts),
 		cmocka_unit_test(the_shortest_session_of_any_server),
-		cmocka_unit_test(what_a_renewal_costs),
+		cmocka_unit_test(who_needs_a_scout),
+		cmocka_unit_test(answers_are_awaited_for_a_fifth_of_it),
 		cmocka_unit_test(a_renewal_of_the_process_before),
 		cmocka_unit_test(fresh_though_a_renewal_was_given_up),
 	};

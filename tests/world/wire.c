@@ -303,7 +303,7 @@ static void hold_back(struct wire *wire)
 {
 	bool scouts = wire->scout;
 
-	if (scout_is_back(wire) || wire->events->renewal_costs(wire->events_ctx) == 0) {
+	if (scout_is_back(wire) || !wire->events->needs_scout(wire->events_ctx)) {
 		end_scout(wire);
 		wire->state = WIRE_TOLD;
 		wire->connect_us = wire->clock_us(wire->ctx);

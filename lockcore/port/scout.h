@@ -8,8 +8,8 @@
  *                                  '--------- failed --------'-------------> [LOST]
  *
  * A session is granted when a quorum has agreed to it (but for local sessions), so a granted
- * scout shows that the server, its leader and a quorum are at work. The answer is no evidence for any lease: the next
- * connection to the same address may lead to another server.
+ * scout shows that the server, its leader and a quorum are at work. The answer is no evidence for
+ * any lease: the next connection to the same address may lead to another server.
  *
  * Nothing here waits: the caller polls scout->fd for scout_interest(), and calls scout_step().
  */

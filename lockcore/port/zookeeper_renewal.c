@@ -53,7 +53,8 @@ static short happened(const struct zookeeper *zk)
 {
 	struct pollfd pollfd = {.fd = zk->fd, .events = POLLOUT | POLLRDHUP};
 
-	return poll(&pollfd, 1, 0) > 0 ? pollfd.revents : 0;
+	(void)poll(&pollfd, 1, 0);
+	return pollfd.revents;
 }
 
 static bool needs_scout(struct zookeeper *zk)

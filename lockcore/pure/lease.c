@@ -233,7 +233,7 @@ int64_t lease_left(const struct lease *lease, int64_t now_us)
 }
 
 /* What a lease of this session can be, but for g. */
-static int64_t longest(const struct lease *lease)
+static int64_t longest_lease(const struct lease *lease)
 {
 	return lease_expects_late_renewal(lease) ? floor_of(lease) : lease->timeout_us;
 }
@@ -243,7 +243,7 @@ bool lease_fresh(const struct lease *lease, int64_t now_us)
 	int64_t left = lease_left(lease, now_us) - lease->lead_us;
 	int64_t next_answer = lease->answered_us + lease_spacing(lease) + LEASE_ANSWER_US;
 
-	return lease->doubt_us == INT64_MAX && left > 0 && left >= longest(lease) / 8 &&
+	return lease->doubt_us == INT64_MAX && left > 0 && left >= longest_lease(lease) / 8 &&
 	       lease_end(lease) - lease->lead_us >= next_answer;
 }
 
@@ -261,7 +261,7 @@ int64_t lease_heartbeat(const struct lease *lease, bool busy)
 
 int64_t lease_answer_timeout(const struct lease *lease)
 {
-	return longest(lease) / 5;
+	return longest_lease(lease) / 5;
 }
 
 bool lease_possible(int64_t timeout_us, int64_t tick_us, int64_t lead_us)

@@ -45,8 +45,8 @@ struct counter {
 	unsigned long *value;
 };
 
-#define ONE(field, help) +1
-#define COUNTERS_ALONE (0 LC_COUNTERS(ONE))
+#define NUMBERED(field, help) COUNTER_##field,
+enum { LC_COUNTERS(NUMBERED) COUNTERS_ALONE };
 #define COUNTERS_ALL (COUNTERS_ALONE + LC_FAILURES + LC_WAIT_BUCKETS + 1)
 
 static void list_counters(struct lc_counters *counters, struct counter ret[COUNTERS_ALL])

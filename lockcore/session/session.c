@@ -84,7 +84,7 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 		timeout_us = session->limit_us;
 	lease_connected(&session->lease, timeout_us, connect_us);
 	session_granted(lc);
-	/* This server may grant less; or a pending renewal had ended the lease, and none does now. */
+	/* This server may grant less; or a pending renewal had ended the lease. */
 	if (session->limit.armed || session_lease_is_valid(lc))
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	session_tell_deadline(lc);

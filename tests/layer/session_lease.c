@@ -390,7 +390,8 @@ static void a_scout_goes_for_who_holds_or_waits(void **state)
 	rig_forget(rig);
 }
 
-/* A renewal had ended the lease; the answer gives it back to who comes then, and its end is told. */
+/* A renewal had ended the lease. Its answer gives the lease back to those who come then, and the
+ * end of that is told. */
 static void a_lease_that_comes_back_ends(void **state)
 {
 	struct rig *rig = *state;

@@ -267,7 +267,7 @@ mutant(3, 'grant_told_without_lease', 'tell.c',
        '\treturn true;',
        sim('leases', 220))
 mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
-       'left > 0 && left >= longest(lease) / 8 &&\n'
+       'left > 0 && left >= longest_lease(lease) / 8 &&\n'
        '\t       lease_end(lease) - lease->lead_us >= next_answer',
        'left > 0',
        LEASE)

@@ -41,7 +41,7 @@ def test(case):
         lock = f'lock{number}'
         server.zk.create(f'/locks/{lock}', data)
         check_equal(shown(a, lock), (0, 0, '0o755', '0o600', 0), 'the mounter\'s')
-        check_equal(shown(b, lock), (ALICE, 2000, '0o770', '0o660', ALICE), 'the options\'')
+        check_equal(shown(b, lock), (ALICE, 2000, '0o1770', '0o660', ALICE), 'the options\'')
         holder = os.open(a.path(lock, 'lock'), os.O_RDWR)
         check_errno(errno.EPERM, os.chmod, a.path(lock), 0o700)
         check_errno(errno.EPERM, os.chmod, a.path(lock, 'lock'), 0o666)
@@ -60,7 +60,7 @@ def test(case):
     check_equal(server.zk.get('/locks/empty')[0],
                 b'zklockfs: 1\nuid: 1001\ngid: 2000\nmode: 770\ndoor_mode: 600\n\n', 'after chmod')
     watch = Stopwatch()
-    until(lambda: shown(a, 'empty') == (ALICE, 2000, '0o770', '0o600', ALICE), 'the other mount sees it')
+    until(lambda: shown(a, 'empty') == (ALICE, 2000, '0o1770', '0o600', ALICE), 'the other mount sees it')
     watch.check(0, 2, 'the other mount sees it')
     server.zk.create('/locks/limited')
     write(a.path('limited', 'slots'), b'2')
@@ -71,7 +71,7 @@ def test(case):
     holder = os.open(a.path('valued', 'lock'), os.O_RDWR)
     write(a.path('valued', 'value'), b'v1')
     check_equal(server.zk.get('/locks/valued')[0], b'zklockfs: 1\n\nv1', 'after value')
-    check_equal(shown(b, 'valued'), (ALICE, 2000, '0o770', '0o660', ALICE), 'its owner')
+    check_equal(shown(b, 'valued'), (ALICE, 2000, '0o1770', '0o660', ALICE), 'its owner')
     os.close(holder)
 
     # A record of a later version.

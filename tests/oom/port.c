@@ -626,12 +626,13 @@ static void without_memory(void **state)
 
 /* ---- result codes ---- */
 
-static bool told_refused;
+static bool told_over, told_refused;
 
 static void over(void *ctx, bool refused)
 {
 	(void)ctx;
 	told_connected = false;
+	told_over = !refused;
 	told_refused = refused;
 }
 
@@ -648,7 +649,6 @@ static void coded(void *ctx, const struct ensemble_answer *answer)
 	*(enum ensemble_result *)ctx = answer->result;
 }
 
-/* Each code means: done, not done, perhaps done, or gone with the session. */
 /* The server says "again": the connection is given up, so that the order of requests stays. */
 static bool gives_up(int code)
 {
@@ -661,6 +661,14 @@ static bool refuses(int code)
 	return code == ZAUTHFAILED || code == ZSESSIONCLOSEDREQUIRESASLAUTH;
 }
 
+/* The server says that the session is over: that may be wrong, and what was asked may be done. */
+static bool ends(int code)
+{
+	return code == ZSESSIONEXPIRED || code == ZSESSIONMOVED || code == ZINVALIDSTATE ||
+	       code == ZCLOSING;
+}
+
+/* Each code means: done, not done, or perhaps done. */
 static void what_codes_mean(void **state)
 {
 	static const struct {
@@ -681,11 +689,11 @@ static void what_codes_mean(void **state)
 		{-4, ENSEMBLE_UNKNOWN},
 		{-5, ENSEMBLE_UNKNOWN},
 		{-7, ENSEMBLE_UNKNOWN},
-		{-112, ENSEMBLE_GONE},
-		{-118, ENSEMBLE_GONE},
-		{-9, ENSEMBLE_GONE},
+		{-112, ENSEMBLE_UNKNOWN},
+		{-118, ENSEMBLE_UNKNOWN},
+		{-9, ENSEMBLE_UNKNOWN},
 		{-115, ENSEMBLE_UNKNOWN},
-		{-116, ENSEMBLE_GONE},
+		{-116, ENSEMBLE_UNKNOWN},
 		{-124, ENSEMBLE_UNKNOWN},
 		{ZUNIMPLEMENTED, ENSEMBLE_REFUSED},
 		{-125, ENSEMBLE_REFUSED},
@@ -703,7 +711,7 @@ static void what_codes_mean(void **state)
 
 		memory_start(0, 0, false, &now_us, 0);
 		asked_count = REQUESTS; /* no other requests */
-		told_connected = told_refused = false;
+		told_connected = told_over = told_refused = false;
 		assert_int_equal(ensemble_zookeeper_create("127.0.0.1:1", "user:password", clock_us,
 		                                           NULL, &port_of_test),
 		                 0);
@@ -723,9 +731,9 @@ static void what_codes_mean(void **state)
 		if (result != rows[i].result)
 			fail_msg("%d is taken for %d and not %d", rows[i].code, (int)result,
 			         (int)rows[i].result);
-		assert_int_equal(told_connected, result != ENSEMBLE_GONE &&
-		                                         !gives_up(rows[i].code) &&
+		assert_int_equal(told_connected, !ends(rows[i].code) && !gives_up(rows[i].code) &&
 		                                         !refuses(rows[i].code));
+		assert_int_equal(told_over, ends(rows[i].code));
 		assert_int_equal(told_refused, refuses(rows[i].code));
 		assert_int_equal(port_of_test->port->given_up(port_of_test) != NULL,
 		                 gives_up(rows[i].code));

@@ -191,7 +191,7 @@ static const char *play_view_status(void)
 	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
 	struct text text = {.data = (char *)&status, .len = 12345};
 
-	return judge_text(view_status(&status, &play_mount, &text), &text, "servers_tried: -\n", 0);
+	return judge_text(view_status(&status, &play_mount, &text), &text, "covered_by: -\n", 0);
 }
 
 static const char *play_view_metrics(void)

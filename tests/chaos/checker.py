@@ -27,8 +27,8 @@ share a lock do not exclude each other, nor do as many holds as there are slots.
 
 ZooKeeper 3.8.0 itself forgets transactions that it has answered, now and then, when servers
 die while they synchronize (ZOOKEEPER-4643, ZOOKEEPER-4646). The proof is a holder's token that
-is larger than the last transaction that a later leader has kept of its epoch. Values and waiting
-entries may be forgotten, too. A forgotten delete makes an entry live again after another one was
+is larger than the last transaction that a later leader has kept of its epoch. Values, waiting
+entries and evictions may be forgotten, too. A forgotten delete makes an entry live again after another one was
 granted on its strength. So the holds that were granted while transactions were certainly forgotten
 are judged among themselves, and all others among themselves.
 
@@ -58,8 +58,8 @@ LATE = (2 + 2 * 2) * SECOND
 # How long after a fault a mount may still find the ensemble away: an election, and
 # servers that do not answer are tried one after the other.
 RECOVERY = 6 * SECOND
-# How long an evicted holder may go on: its session lasts 4 s, then the entry goes.
-EVICTION = 4 * SECOND + LATE
+# How long an evicted holder may go on after the end of its session, when the entry goes.
+EVICTION = LATE
 # A take and a release are a request each, unless many go together. About every second burst needs
 # fewer requests than that, so a few bursts prove nothing.
 BURST_TAKES, BURST_REQUESTS, BURSTS = 500, 2, 8
@@ -99,7 +99,8 @@ def check(directory):
 
 
 def judge(result, journal, histories, fenced):
-    slots = next(event for event in journal if event['e'] == 'begin').get('slots', {})
+    begin = next(event for event in journal if event['e'] == 'begin')
+    slots, sessions = begin.get('slots', {}), begin['sessions']
     attempts = [attempt for each in histories for attempt in each.attempts]
     faults = [event for event in journal if event['e'] == 'fault']
     pauses = collections.defaultdict(list)
@@ -108,9 +109,9 @@ def judge(result, journal, histories, fenced):
             pauses[fault['target']].append((fault['c'], fault['r']))
     for attempt in attempts:
         attempt.pauses = pauses[attempt.mount]
-    check_evictions(result, attempts, [fault['target'] | {'c': fault['c'], 'r': fault['r']}
-                                       for fault in faults if fault['kind'] == 'evict'])
     forgotten, doubts, cuts = forgetting(result, journal, attempts)
+    check_evictions(result, attempts, sessions, forgotten, [fault['target'] | {'c': fault['c'], 'r': fault['r']}
+                                                            for fault in faults if fault['kind'] == 'evict'])
     for attempt in attempts:
         if attempt.held:
             attempt.group = next((number for number, (start, end) in enumerate(doubts)
@@ -242,8 +243,8 @@ def check_tokens(result, lock, holds, slots):
                 result.complain('token', f'{lock}: {hold} was opened after {last} had the lock')
 
 
-def check_evictions(result, attempts, evictions):
-    """Mark the attempts that an eviction may have meant."""
+def check_evictions(result, attempts, sessions, forgotten, evictions):
+    """Mark the attempts that an eviction may have meant. The ensemble may have forgotten the eviction."""
     by_place = collections.defaultdict(list)
     for eviction in evictions:
         by_place[eviction['lock'], eviction['host']].append(eviction)
@@ -256,7 +257,8 @@ def check_evictions(result, attempts, evictions):
                 continue
             attempt.evicted = True
             if (attempt.token == eviction['token'] and not eviction['errno'] and
-                    attempt.used is not None and attempt.used > eviction['r'] + EVICTION):
+                    not within(forgotten, eviction['c'], eviction['r']) and
+                    attempt.used is not None and attempt.used > eviction['r'] + sessions[attempt.mount] * SECOND + EVICTION):
                 result.complain('evicted', f'{attempt} was evicted until {eviction["r"]} and held at '
                                 f'{attempt.used}')
 

@@ -82,7 +82,7 @@ class Checker(unittest.TestCase):
     def judge(self, *stories, faults=(), records=(), left=(), problems=(), killed=(), ends=True,
               slots=1, truncated=()):
         result = checker.Result()
-        journal = [{'e': 'begin', 'locks': ['hot'], 'slots': {'hot': slots}}]
+        journal = [{'e': 'begin', 'locks': ['hot'], 'slots': {'hot': slots}, 'sessions': [4, 4, 4]}]
         journal += [{'e': 'fault', 'kind': kind, 'target': target, 'c': c * MS, 'r': r * MS}
                     for kind, target, c, r in faults]
         journal += [{'e': 'kill', 'process': name, 'c': c * MS} for name, c in killed]
@@ -328,6 +328,14 @@ class Checker(unittest.TestCase):
             self.bad('two holders', *self.forgot(), *stories(got), truncated=[2 << 32 | 5])
         self.bad('two holders', *self.forgot(), *stories(1500))
         self.bad('two holders', *self.forgot(), *stories(1500), truncated=[2 << 32 | 9])
+
+    def test_eviction_is_forgotten(self):
+        def story():
+            return Story('a').take(2 << 32 | 3, 0, 10).check(2 << 32 | 3, 40000, 40001).release(40002)
+        self.good(*self.forgot(), story(), faults=[eviction(1900, 1990, 2 << 32 | 3)], truncated=[2 << 32 | 5])
+        for at, truncated in ((1900, ()), (20000, [2 << 32 | 5])):
+            self.bad('evicted', *self.forgot(), story(), faults=[eviction(at, at + 5, 2 << 32 | 3)],
+                     truncated=truncated)
 
     def test_two_holders_while_the_ensemble_forgets(self):
         for first, second in ((1500, 1510), (3000, 3010)):

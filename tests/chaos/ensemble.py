@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """ensemble.py - three ZooKeeper servers that can be killed, stopped and cut off.
 
-A tick of half a second makes sessions of 4 s possible, so that a minute of test
-sees many of them end.
+A tick of half a second makes short sessions possible, so that a minute of test
+sees many of them end. Each server limits sessions in its own way.
 """
 
 import contextlib
@@ -16,12 +16,17 @@ from harness import check, until, zookeeper
 
 TICK_MS = 500
 PORT = 2181
+# Limits of session timeouts that a server can have, (minimum, maximum) in ms. From a minimum a mount
+# concludes a tick of half as long, and ends if its session is too short for that tick. So no
+# minimum is above 4 s, and no maximum below the 5 s that a server must grant to whoever asks
+# for them (zklockfs-running(7)).
+LIMITS = ((2 * TICK_MS, rawzk.SESSION_MS), (4000, rawzk.SESSION_MS), (2 * TICK_MS, 9000))
 _TRUNCATED = re.compile(r'Truncating log to get in sync with the leader 0x([0-9a-f]+)')
 _FOLLOWS = re.compile(r'Got zxid 0x([0-9a-f]+) expected')
 
 
 class Server:
-    """One server. Its data outlives kill() and start()."""
+    """One server. Its data outlives kill() and start(). Its limits are its own."""
 
     def __init__(self, network, number, count, directory):
         self.network, self.number, self.directory = network, number, directory
@@ -30,14 +35,20 @@ class Server:
         os.makedirs(directory + '/data')
         with open(directory + '/data/myid', 'w', encoding='ascii') as file:
             file.write(str(number))
-        peers = ''.join(f'server.{n}={network.address(n)}:2888:3888\n' for n in range(1, count + 1))
-        with open(directory + '/zoo.cfg', 'w', encoding='ascii') as file:
-            file.write(f'tickTime={TICK_MS}\ninitLimit=10\nsyncLimit=4\ndataDir={directory}/data\n'
-                       f'clientPort={PORT}\nclientPortAddress={network.address(number)}\n'
-                       f'maxSessionTimeout={rawzk.SESSION_MS}\nmaxClientCnxns=0\n'
+        self.peers = ''.join(f'server.{n}={network.address(n)}:2888:3888\n' for n in range(1, count + 1))
+        self.limits = None
+        self.limit(LIMITS[(number - 1) % len(LIMITS)])
+
+    def limit(self, limits):
+        """From its next start on the server has these limits."""
+        self.limits = limits
+        with open(self.directory + '/zoo.cfg', 'w', encoding='ascii') as file:
+            file.write(f'tickTime={TICK_MS}\ninitLimit=10\nsyncLimit=4\ndataDir={self.directory}/data\n'
+                       f'clientPort={PORT}\nclientPortAddress={self.network.address(self.number)}\n'
+                       f'minSessionTimeout={limits[0]}\nmaxSessionTimeout={limits[1]}\nmaxClientCnxns=0\n'
                        'autopurge.purgeInterval=1\nautopurge.snapRetainCount=3\n'
                        '4lw.commands.whitelist=*\nadmin.enableServer=false\n'
-                       'standaloneEnabled=false\n' + peers)
+                       'standaloneEnabled=false\n' + self.peers)
 
     def start(self):
         with open(self.directory + '/log', 'a', encoding='utf-8') as log:
@@ -46,7 +57,9 @@ class Server:
             self.process = subprocess.Popen(
                 self.network.prefix(self.number) +
                 zookeeper(self.directory + '/zoo.cfg', '-Dzookeeper.cnxTimeout=500',
-                          '-Dzookeeper.fastleader.maxNotificationInterval=1000'),
+                          '-Dzookeeper.fastleader.maxNotificationInterval=1000',
+                          # A renewal that the proxy keeps must not be too late for its connection.
+                          '-Dzookeeper.nio.sessionlessCnxnTimeout=60000'),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def running(self):

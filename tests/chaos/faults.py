@@ -12,10 +12,14 @@ import ctypes
 import errno
 import os
 import random
+import re
+import struct
 import threading
 import time
 
 import proxy as proxies
+import rawzk
+from ensemble import LIMITS
 from harness import libc, until
 from history import now
 from mounts import lengthen
@@ -31,6 +35,7 @@ _BUSY = (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT)
 Other = collections.namedtuple('Other', 'kind target')
 _REMOVE_SECONDS = 10
 _SETTLE_SECONDS = 5
+_RENEWS_SECONDS = 5
 
 
 class Faults:
@@ -80,11 +85,13 @@ class Faults:
 
     # ---- servers ----
 
-    def _kill_server(self, fault, server):
+    def _kill_server(self, fault, server, limits=None):
         if server is None:
             return None
         server.kill()
         self._last(fault)
+        if limits:
+            server.limit(limits)
         server.start()
         # One server at a time: the next fault of a server comes when this server serves again.
         with contextlib.suppress(AssertionError):
@@ -106,6 +113,15 @@ class Faults:
 
     def _server_stop(self, fault):
         return self._stop_server(fault, self._pick(fault, self.bench.ensemble.servers))
+
+    _server_stop_long = _server_stop
+
+    def _server_limits(self, fault):
+        """A server comes back with other limits of session timeouts."""
+        rng = random.Random(fault.pick)
+        server = rng.choice(self.bench.ensemble.servers)
+        limits = rng.choice([limits for limits in LIMITS if limits != server.limits])
+        return [self._kill_server(fault, server, limits), limits]
 
     def _leader_kill(self, fault):
         return self._kill_server(fault, self.bench.ensemble.leader())
@@ -216,11 +232,17 @@ class Faults:
         if mount is None:
             return None
         with mount.in_hand():
-            if mount.crash():
+            if self._crash(mount):
                 self._last(fault)
                 return mount.number
-            self._start(mount)
         return Other('daemon-kill', mount.number)
+
+    def _crash(self, mount):
+        """Return whether another daemon goes on. If none does, the mount is made again."""
+        if mount.crash():
+            return True
+        self._start(mount)
+        return False
 
     def _daemon_reload(self, fault):
         """The daemon's program takes over from itself."""
@@ -314,6 +336,84 @@ class Faults:
         link.reset()
         self._last(fault)
         return link.name
+
+    # ---- renewals ----
+
+    def _holding_mount(self, fault):
+        """A mount that holds one of the slow locks now, if a server tells."""
+        with contextlib.suppress(OSError, AssertionError, struct.error, rawzk.ZkError):
+            client = self.bench.ensemble.client()
+            with contextlib.closing(client):
+                for lock in sorted(self.bench.locks.slow, reverse=fault.pick < 0.5):
+                    queue = sorted(client.children('/locks/' + lock), key=lambda name: name[-10:])
+                    holder = re.search(r'-m(\d)\.', queue[0]) if queue else None
+                    if holder:
+                        return self.bench.mounts[int(holder[1])]
+        return self._pick(fault, self.bench.mounts)
+
+    def _meet_renewal(self, mount, cut, lower):
+        """Make the mount renew its session, and meet the renewal. None if no renewal comes."""
+        trap = proxies.Trap(self._links(mount.number), cut, lower)
+        for link in trap.links:
+            link.reset()
+        if trap.caught.wait(_RENEWS_SECONDS):
+            return trap
+        trap.remove()
+        return None
+
+    def _renewal_answer_lost(self, fault):
+        """A server renews the session, perhaps with a shorter timeout; then the network is gone."""
+        mount, lower = self._holding_mount(fault), fault.pick * 1000 % 1 < 0.8
+        trap = self._meet_renewal(mount, fault.seconds, lower)
+        if trap is None:
+            return None
+        self._last(fault)
+        trap.remove()
+        return mount.number
+
+    def _renewal_late(self, fault):
+        mount = self._holding_mount(fault)
+        return mount.number if self._renew_late(fault, mount) else None
+
+    def _renewal_late_crash(self, fault):
+        mount = self._holding_mount(fault)
+        if not mount.take_in_hand():
+            return None
+        with mount.in_hand():
+            return mount.number if self._renew_late(fault, mount, self._crash_noted) else None
+
+    def _crash_noted(self, mount):
+        began = now()
+        kind = 'daemon-crash' if self._crash(mount) else 'daemon-kill'
+        self.counts['daemon-crash'] += 1
+        self.bench.journal.write('fault', kind=kind, target=mount.number, c=began, r=now())
+
+    def _renew_late(self, fault, mount, meanwhile=None):
+        """A server carries a renewal out seconds after the mount has gone on without it. The mount's
+        network goes just before that, just after, or not at all. Return whether there was one."""
+        rng = random.Random(fault.pick)
+        trap = self._meet_renewal(mount, None, rng.random() < 0.8)
+        if trap is None:
+            return False
+        try:
+            if meanwhile:
+                meanwhile(mount)
+            trap.followed.wait(_RENEWS_SECONDS)
+            self.stopping.wait(rng.uniform(0.5, 3.0))
+            cut = rng.choices(('before', 'after', 'none'), (3, 5, 1))[0]
+            if cut == 'after':
+                trap.deliver()
+                self.stopping.wait(rng.uniform(0.0, 0.3))
+            if cut != 'none':
+                for link in trap.links:
+                    link.hold('both', fault.seconds)
+            if cut == 'before':
+                self.stopping.wait(rng.uniform(0.0, 1.0))
+            trap.deliver()
+            self._last(fault)
+        finally:
+            trap.remove()
+        return True
 
     # ---- workers ----
 

@@ -4,7 +4,7 @@
 Each (mount, server) pair is a Link with a port of its own, so that a fault can
 hit one mount, one server or one pair. A thread of its own serves all of them.
 
-Two kinds of faults:
+Three kinds of faults:
 
   weather   lasts for a time: hold() keeps back frames up, down or both ways, as a
             network does that loses packets (TCP sends them again later, in order,
@@ -13,6 +13,7 @@ Two kinds of faults:
   shots     hit one request of a given kind: the connection is cut before the request
             is forwarded, in the middle of it, after it was applied but before its
             answer, or in the middle of the answer.
+  traps     meet one renewal of a mount, on whichever of its links it comes: class Trap.
 
 A fault is counted when it has hit something, not when it was asked for.
 """
@@ -31,6 +32,7 @@ import wire
 SHOTS = ('cut-before-request', 'half-request', 'cut-before-answer', 'half-answer')
 DIRECTIONS = ('up', 'down', 'both')
 _BEFORE = ('cut-before-request', 'half-request')
+LOWERED_MS = 5000  # a trap lowers the timeout of a renewal to what each server must grant
 _LOOK = 0.02       # how soon a gate that was opened early is noticed
 
 
@@ -54,6 +56,7 @@ class Link:
         self.proxy, self.name, self.address = proxy, name, address
         self.up, self.down = Gate(), Gate()
         self.shots = []                # [shot, kinds, deadline]
+        self.trap = None
         self.refuse_until = 0.0
         self.connections = set()
         self.port = None
@@ -65,7 +68,7 @@ class Link:
 
     def hold(self, direction, seconds):
         for gate in self.gates(direction):
-            gate.closed_until = time.monotonic() + seconds
+            gate.closed_until = max(gate.closed_until, time.monotonic() + seconds)
 
     def delay(self, direction, delay, seconds):
         for gate in self.gates(direction):
@@ -81,7 +84,7 @@ class Link:
         self.proxy.run(self._reset())
 
     def clear(self):
-        self.shots = []
+        self.shots, self.trap = [], None
         self.refuse_until = 0.0
         for gate in self.gates('both'):
             gate.closed_until = gate.delay_until = 0.0
@@ -107,6 +110,50 @@ class Link:
         return None
 
 
+class Trap:
+    """Meets the next renewal of a mount. The renewal is passed on at once, then its answer is lost and
+    the mount's network is gone for `cut` seconds. Without `cut` the renewal is kept: its server
+    carries it out after deliver(), also if its sender has given it up. `lower`: the timeout
+    that it asks for is lowered, as a server with a limit of its own does."""
+
+    def __init__(self, links, cut=None, lower=False):
+        self.links, self.cut, self.lower = links, cut, lower
+        self.caught, self.followed = threading.Event(), threading.Event()
+        self.kept = True
+        for link in links:
+            link.trap = self
+
+    def remove(self):
+        for link in self.links:
+            link.trap = None
+        self.deliver()
+
+    def deliver(self):
+        self.kept = False
+
+    async def meet(self, connection, frame):
+        """What of this renewal is passed on."""
+        if self.caught.is_set():
+            self.followed.set()        # by another one, which is left alone
+            return frame
+        fired, how = connection.link.proxy.fired, ', lowered' if self.lower else ''
+        if self.lower:
+            frame = wire.lowered(frame, LOWERED_MS)
+        if self.cut is not None:
+            connection.is_mute = True
+            for link in self.links:
+                link.hold('both', self.cut)
+            fired[f'renewal without an answer{how}'] += 1
+            self.caught.set()
+            return frame
+        connection.link.connections.discard(connection)    # no reset meets it
+        self.caught.set()
+        while self.kept:
+            await asyncio.sleep(_LOOK)
+        fired[f'renewal delivered late{how}'] += 1
+        return frame
+
+
 class Connection:
     """One connection through a link: two directions, each a reader and a writer
     with a queue between them, so that a delay does not slow the stream down."""
@@ -117,6 +164,7 @@ class Connection:
         self.far_reader = self.far_writer = None
         self.targets = {}              # xid -> shot that waits for this answer
         self.up_started = self.down_started = False
+        self.is_mute = False           # no answer comes back
 
     async def run(self):
         try:
@@ -167,34 +215,37 @@ class Connection:
                     await asyncio.sleep(_LOOK)
                 if frame is None:
                     return
-                whole = inspect(frame)
-                writer.write(frame if whole else frame[:len(frame) // 2])
+                part = await inspect(frame)
+                writer.write(part)
                 await writer.drain()
-                if not whole:
+                if 0 < len(part) < len(frame):
                     return
 
-    # Both return true to pass the frame on, false to cut in the middle of it; or they cut first.
+    # Both return what is passed on: all, nothing, or half a frame, after which they cut; or they cut first.
 
-    def _request(self, frame):
+    async def _request(self, frame):
         if not self.up_started:
             self.up_started = True
-            return True
+            trap = self.link.trap if wire.is_renewal(frame) else None
+            return await trap.meet(self, frame) if trap else frame
         xid, kind = wire.request(frame)
         shot = self.link.take_shot(kind) if kind else None
         if shot == 'cut-before-request':
             self._cut()
         if shot and shot not in _BEFORE:
             self.targets[xid] = shot
-        return shot != 'half-request'
+        return frame[:len(frame) // 2] if shot == 'half-request' else frame
 
-    def _answer(self, frame):
+    async def _answer(self, frame):
+        if self.is_mute:
+            return b''
         if not self.down_started:
             self.down_started = True
-            return True
+            return frame
         shot = self.targets.pop(wire.answer_xid(frame), None)
         if shot == 'cut-before-answer':
             self._cut()
-        return shot != 'half-answer'
+        return frame[:len(frame) // 2] if shot == 'half-answer' else frame
 
     def _cut(self):
         if self.link.proxy.random.random() < 0.5:

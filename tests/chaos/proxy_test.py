@@ -17,7 +17,7 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 sys.dont_write_bytecode = True
 
 import wire
-from proxy import SHOTS, Proxy
+from proxy import SHOTS, Proxy, Trap
 
 CREATE, DELETE, GET = 15, 2, 4
 MINUTE = 60
@@ -30,6 +30,7 @@ def _frame(*numbers):
 class Server:
     def __init__(self):
         self.seen = []                 # xids
+        self.greetings = []            # the timeout and the session of each handshake
         self.last_seen = None
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.address = self.listener.getsockname()
@@ -46,6 +47,8 @@ class Server:
             while data := conn.recv(65536):
                 for frame in splitter.feed(data):
                     xid = wire.request(frame)[0] if greeted else -100
+                    if not greeted and len(frame) > 16:
+                        self.greetings.append(struct.unpack_from('>iq', frame, 16))
                     if greeted:
                         self.last_seen = time.monotonic()
                         self.seen.append(xid)
@@ -59,6 +62,15 @@ class Client:
         self.splitter, self.frames, self.raw = wire.Splitter(), [], b''
         self.conn.sendall(_frame(0, 0, 0))
         assert self.answer() == -100
+
+    @classmethod
+    def greet(cls, link, timeout_ms, session):
+        """A client that has sent a whole handshake, and waits for no answer."""
+        self = cls.__new__(cls)
+        self.conn = socket.create_connection(('127.0.0.1', link.port), MINUTE)
+        self.splitter, self.frames, self.raw = wire.Splitter(), [], b''
+        self.conn.sendall(struct.pack('>iiqiqi', 32, 0, 0, timeout_ms, session, 16) + bytes(4))
+        return self
 
     def send(self, xid, kind):
         self.conn.sendall(_frame(xid, kind, 7, 7))
@@ -113,11 +125,56 @@ class ProxyTest(unittest.TestCase):
         self.link.shoot('cut-before-request', ('create',), -1)
         self.assertEqual(Client(self.link).ask(1, CREATE), 1)
 
-    def until_seen(self, xid):
+    def until(self, happened):
         deadline = time.monotonic() + MINUTE
-        while xid not in self.server.seen:
+        while not happened():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
+
+    def until_seen(self, xid):
+        self.until(lambda: xid in self.server.seen)
+
+    def test_answer_of_renewal_is_lost(self):
+        other = self.proxy.link(('mount', 2), self.server.address)
+        trap = Trap([self.link, other], cut=10 * MINUTE, lower=True)
+        scout = Client.greet(self.link, 9000, 0)
+        self.assertEqual(scout.answer(), -100)
+        self.assertFalse(trap.caught.is_set())
+        renewal = Client.greet(self.link, 9000, 5)
+        self.until(trap.caught.is_set)
+        # The network is gone, on the other links, too.
+        Client.greet(other, 9000, 5)
+        self.until(lambda: len(self.server.greetings) == 2)
+        self.assertEqual(self.server.greetings, [(9000, 0), (5000, 5)])
+        # When the network comes back, this answer does not.
+        trap.remove()
+        for link in trap.links:
+            link.clear()
+        self.until(lambda: len(self.server.greetings) == 3)
+        self.assertEqual(self.server.greetings[2], (9000, 5))
+        renewal.send(1, GET)
+        self.until_seen(1)
+        renewal.conn.settimeout(0.1)
+        self.assertRaises(TimeoutError, renewal.answer)
+
+    def test_renewal_is_late(self):
+        """The sender gives it up, and another one is answered; then the first one arrives."""
+        for lower in (False, True):
+            self.server.greetings.clear()
+            trap = Trap([self.link], lower=lower)
+            Client.greet(self.link, 9000, 5).conn.close()
+            self.until(trap.caught.is_set)
+            self.link.reset()
+            self.assertEqual(Client.greet(self.link, 8000, 5).answer(), -100)
+            self.assertTrue(trap.followed.is_set())
+            self.assertEqual(self.server.greetings, [(8000, 5)])
+            # What keeps packets from the mount keeps nothing that is on its way.
+            self.link.hold('both', 10 * MINUTE)
+            trap.deliver()
+            self.until(lambda: len(self.server.greetings) == 2)
+            self.assertEqual(self.server.greetings[1], (5000 if lower else 9000, 5))
+            trap.remove()
+            self.link.clear()
 
     def test_hold_up(self):
         client = Client(self.link)

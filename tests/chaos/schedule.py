@@ -15,7 +15,8 @@ import random
 Fault = collections.namedtuple('Fault', 'at track kind seconds pick')
 # pick: a number in [0, 1) that chooses the target
 
-PAUSE_SHORT, PAUSE_LONG = (0.2, 2.5), (5.5, 9.0)    # a session lasts 4 s
+PAUSE_SHORT, PAUSE_LONG = (0.2, 2.5), (5.5, 9.0)    # sessions last 6 to 12 s
+CUT = (7.0, 13.0)          # a session and more
 
 # kind: (weight, shortest, longest)
 TRACKS = {
@@ -24,7 +25,7 @@ TRACKS = {
         'leader-kill': (2, 0.0, 3.0), 'leader-stop': (2, 0.5, 5.0),
         'follower-isolated': (4, 1.0, 6.0), 'follower-deaf': (2, 1.0, 5.0),
         'follower-mute': (2, 1.0, 5.0), 'leader-isolated': (2, 1.0, 5.0),
-        'quorum-lost': (1, 0.5, 3.0),
+        'quorum-lost': (1, 0.5, 3.0), 'server-stop-long': (2, 5.0, 9.0), 'server-limits': (3, 0.0, 2.0),
     },
     'mount': {
         'daemon-pause-short': (3, *PAUSE_SHORT), 'daemon-pause-long': (4, *PAUSE_LONG),
@@ -40,18 +41,19 @@ TRACKS = {
         'delay': (3, 0.5, 3.0), 'reset': (3, 0.0, 0.1), 'refuse': (2, 0.3, 2.0),
         'server-answers-stall': (2, 0.3, 3.0),
     },
+    'renewal': {'renewal-answer-lost': (3, *CUT), 'renewal-late': (4, *CUT), 'renewal-late-crash': (3, *CUT)},
     'worker': {'worker-kill': (1, 0.0, 0.2)},
     'operator': {'evict': (8, 0.0, 0.1), 'lock-remade': (1, 0.0, 0.5)},
 }
 
 # The number of tracks of a kind, and the mean of the seconds between the end of a fault
 # and the next fault on its track.
-_TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'worker': (1, 1.5),
+_TRACKS = {'server': (1, 2.5), 'mount': (2, 3.0), 'link': (2, 0.5), 'renewal': (1, 1.0), 'worker': (1, 1.5),
            'operator': (1, 0.8)}
 
 
 # These come only when they are asked for.
-_CRASHES = ('daemon-crash',)
+_CRASHES = ('daemon-crash', 'renewal-late-crash')
 
 
 def plan(seed, seconds, crashes=False, only=()):

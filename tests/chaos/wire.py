@@ -13,6 +13,9 @@ _LENGTH = struct.Struct('>i')
 _REQUEST = struct.Struct('>ii')
 _FRAME_MAX = 64 << 20
 
+# The handshake of a client: version, last zxid, timeout in ms, session. A renewal has a session.
+_HANDSHAKE = struct.Struct('>iqiq')
+
 # The requests that faults aim at. Both creates are one kind; most `set` are heartbeats.
 KINDS = {1: 'create', 15: 'create', 2: 'delete', 14: 'multi', 5: 'set'}
 
@@ -47,6 +50,18 @@ def request(frame):
         return None, None
     xid, number = _REQUEST.unpack_from(frame, 4)
     return xid, KINDS.get(number)
+
+
+def is_renewal(frame):
+    """Whether this first frame of a client takes a session to the server."""
+    return len(frame) >= 4 + _HANDSHAKE.size and _HANDSHAKE.unpack_from(frame, 4)[3] != 0
+
+
+def lowered(frame, timeout_ms):
+    """The same handshake, which asks for no more than this timeout."""
+    version, zxid, timeout, session = _HANDSHAKE.unpack_from(frame, 4)
+    return (frame[:4] + _HANDSHAKE.pack(version, zxid, min(timeout, timeout_ms), session) +
+            frame[4 + _HANDSHAKE.size:])
 
 
 def answer_xid(frame):

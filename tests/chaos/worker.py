@@ -40,7 +40,7 @@ class Worker(Taker):
         else:
             held = self.open(lock, way)
         if held:
-            self.use(rng.uniform(4.0, 12.0), (1, 1, 3))
+            self.use(rng.uniform(4.0, 24.0), (1, 1, 3))
 
     def _named(self, beginning):
         return [lock for lock in self.args.locks if lock.startswith(beginning)]

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -125,11 +126,23 @@ static bool end_trial(struct trial *trial)
 	       WIFSIGNALED(status);
 }
 
+/* Its numbers are then those of other processes here, which would be stopped instead. */
+static bool proc_is_foreign(void)
+{
+	char self[16] = "";
+
+	return readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+	       strtol(self, NULL, 10) != getpid();
+}
+
 const char *trial_stop(void)
 {
 	struct trial trial;
-	const char *why = begin_trial(&trial, false);
+	const char *why;
 
+	if (proc_is_foreign())
+		return "/proc is that of another pid namespace";
+	why = begin_trial(&trial, false);
 	why = why ? why : find_by_file(&trial);
 	why = why ? why : stop_found(&trial);
 	return end_trial(&trial) || why ? why : "a process outlives SIGKILL";

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Where a filter of system calls lets on_lost stop nobody, a mount grants no lock, and its log, status,
-metrics and --check say so from the start. A filter that can be worked round costs what is said."""
+"""Where a filter of system calls, or the /proc of another pid namespace, lets on_lost stop nobody, a mount grants
+no lock, and its log, status, metrics and --check say so from the start. A filter that can be worked round costs
+what is said."""
 
 import errno
 import os
@@ -11,6 +12,7 @@ import shlex
 from harness import Mount, Systemd, ZKLOCKFS, check, check_equal, check_errno, command, raw_open, refused, run, until, write_program
 
 SIGNALS = ['kill', 'pidfd_send_signal']
+NOBODY = 'wrong  on_lost: nobody could be stopped here: '
 
 
 class Unguarded(Mount):
@@ -40,10 +42,10 @@ def unguarded(case, server, systemd, error):
     systemd.until_status('NO LOCK IS GRANTED: on_lost has no guardian.*')
 
 
-def checked(server, calls, error, status, line):
-    got, out, err = command(refused([ZKLOCKFS, '--check', '-o', 'on_lost=term', f'127.0.0.1:{server.port}'], calls, error))
+def checked(server, program, status, line):
+    got, out, err = command([*program, '--check', '-o', 'on_lost=term', f'127.0.0.1:{server.port}'])
     check_equal((got, err), (status, ''), out)
-    check(line + os.strerror(error) in out, f'no {line!r} in {out}')
+    check(line in out, f'no {line!r} in {out}')
 
 
 def not_started(case, server):
@@ -57,8 +59,12 @@ def test(case):
     server, systemd = case.server(), Systemd(case)
     for error in (errno.EPERM, errno.ENOSYS):
         unguarded(case, server, systemd, error)
-        checked(server, SIGNALS, error, 32, 'wrong  on_lost: nobody could be stopped here: a process cannot be signalled: ')
-        checked(server, ['pidfd_open'], error, 0, 'risk   pidfd_open: ')
+        why = os.strerror(error)
+        checked(server, refused([ZKLOCKFS], SIGNALS, error), 32, f'{NOBODY}a process cannot be signalled: {why}')
+        checked(server, refused([ZKLOCKFS], ['pidfd_open'], error), 0, f'risk   pidfd_open: {why}')
+    # The leak check needs the pids of /proc.
+    checked(server, ['env', 'ASAN_OPTIONS=detect_leaks=0', 'unshare', '--pid', '--fork', ZKLOCKFS], 32,
+            f'{NOBODY}/proc is that of another pid namespace')
     not_started(case, server)
     status, out, err = command([ZKLOCKFS, '--check', '-o', 'on_lost=term', f'127.0.0.1:{server.port}'])
     check('ok     on_lost: ' in out and 'pidfd_open' not in out, f'{status}: {out}{err}')

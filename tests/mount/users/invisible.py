@@ -8,13 +8,21 @@ import os
 import signal
 
 import harness
-from harness import Stopwatch, check, check_errno, run, until, write_program
+from harness import Stopwatch, check, check_equal, check_errno, command, run, until, write_program
 
-# The leak check needs the pids of /proc, which are not those of the new pid namespace.
-WRAPPER = 'ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec unshare --pid --fork -- "%s" "$@"'
+# The daemon's /proc is that of its namespace: with another one and on_lost the mount grants no lock.
+WRAPPER = 'exec unshare --pid --fork --mount-proc --propagation unchanged -- "%s" "$@"'
+
+
+def share(directory):
+    """What the daemon mounts in its mount namespace is seen in that of the test."""
+    for options in ['--bind', directory], ['--make-shared']:
+        check_equal(command(['mount', *options, directory]), (0, '', ''), 'mount')
 
 
 def test(case):
+    share(case.directory)
+    case.cleanups.callback(command, ['umount', '--lazy', case.directory])
     server = case.server()
     wrapper = os.path.join(case.directory, 'wrapper')
     write_program(wrapper, WRAPPER % harness.ZKLOCKFS)

@@ -75,12 +75,14 @@ void session_limit(void *ctx)
 
 int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us)
 {
-	const struct lease *lease = &lc->session->lease;
+	const struct session *session = lc->session;
+	const struct lease *lease = &session->lease;
 	int64_t late_us = lease_answer_timeout(lease);
+	bool hurries = session->busy && lease_expects_late_renewal(lease);
 
 	if (lease_doubted(lease, lc_now(lc)))
 		return LEASE_DOUBT_US / 4;
-	return lease_expects_late_renewal(lease) && late_us < otherwise_us ? late_us : otherwise_us;
+	return hurries && late_us < otherwise_us ? late_us : otherwise_us;
 }
 
 bool session_long_enough(struct lc *lc)

@@ -420,6 +420,7 @@ static void a_late_renewal_makes_impatient(void **state)
 	renews(rig);
 	rig_connect(rig, RIG_SESSION);
 	rig->in_use = true;
+	session_set_busy(&rig->lc, true);
 	rig_answer_version(rig, 1);
 	rig_expect_reported(rig, "never answered when it was to renew the session");
 	rig_answer_version(rig, 2);

@@ -198,7 +198,7 @@ mutant(45, 'end_of_a_lease_that_came_back_not_told', 'session.c',
        'if (session->limit.armed)',
        SESSION_LEASE)
 mutant(45, 'hung_server_waited_for_with_a_late_renewal', 'session.c',
-       'return lease_expects_late_renewal(lease) && late_us < otherwise_us ? late_us : otherwise_us;',
+       'return hurries && late_us < otherwise_us ? late_us : otherwise_us;',
        'return late_us > otherwise_us ? late_us : otherwise_us;',
        SESSION_LEASE)
 mutant(45, 'renewal_not_recorded', 'lease.c',

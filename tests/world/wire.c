@@ -279,6 +279,7 @@ static void send_scout(struct wire *wire)
 	                              : wire->cursor;
 
 	wire->scout = conn_open(wire->world, server, 0, 1, 0, arrived, wire);
+	wire->scout_count++;
 	if (wire->dark_until_us > wire->world->agenda->now_us)
 		stall_both(wire->scout, wire->dark_until_us);
 }

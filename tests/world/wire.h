@@ -52,7 +52,7 @@ struct wire {
 	int64_t session, timeout_us, last_zxid;
 	int64_t connect_us, retry_us, heard_us, sent_us;
 	int cursor;
-	uint64_t conn_count;
+	uint64_t conn_count, scout_count;
 	bool drop_asked, told_connected;
 	bool refused; /* the ensemble has refused the credentials */
 	bool inside;  /* in process(): submit() may be called, process() may not */

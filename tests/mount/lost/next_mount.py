@@ -29,7 +29,7 @@ def mount_and_hold(case, server, lock):
 def gone(case, server, lock):
     """A mount of the past: its numbers, and the guardian, which stands still."""
     mount, loser = mount_and_hold(case, server, lock)
-    was, guardian = numbers(mount), mount.guardian
+    was, guardian = numbers(mount), until(lambda: mount.guardian, 'the guardian runs')
     os.kill(guardian, signal.SIGSTOP)
     mount.crash()
     loser.kill()

@@ -103,7 +103,7 @@ def test(case):
 
     # With a dead guardian no lock is granted any more.
     a = mount()
-    os.kill(a.guardian, signal.SIGKILL)
+    os.kill(until(lambda: a.guardian, 'the guardian runs'), signal.SIGKILL)
     a.said('guardian was killed')
     check_errno(errno.ESHUTDOWN, raw_open, a.path('one', 'lock'), os.O_RDWR)
     a.said(': there is no guardian (ESHUTDOWN)')

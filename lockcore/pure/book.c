@@ -144,8 +144,8 @@ void book_read(struct book *book, struct carry *carry, unsigned kind)
 	assert(carry->loads);
 	if (count < 0)
 		carry_fail(carry, strerror(ENOMEM));
-	carry->kind = kind;
 	for (ssize_t i = 0; i < count && !carry->bad && !carry->failed; i++) {
+		carry->kind = kind;
 		book->reading = records[i].key;
 		carry_read(carry, records[i].bytes, records[i].len);
 		book->kinds[kind].carry(carry, book->kinds[kind].ctx, NULL);

@@ -94,6 +94,8 @@ void carry_read_all(struct carry *carry)
 {
 	if (carry->loads && carry->at != carry->len && !carry->more)
 		carry_refuse(carry, "the state is too long");
+	if (!carry->bad)
+		carry->kind = 0;
 }
 
 void carry_end(struct carry *carry)

@@ -28,7 +28,7 @@ struct carry {
 	/* The record that is read is not good, and why. NULL: see carry_refuse(). */
 	void (*refuse)(const char *why) __attribute__((noreturn));
 	const char *bad;    /* reading, without `refuse`: why the first bad record is not good */
-	unsigned kind;      /* of the record */
+	unsigned kind;      /* of the record; reading: 0 between two records */
 	const char *failed; /* see carry_fail(); or NULL */
 	unsigned char *data;
 	size_t len, at; /* the length of the record; reading: how far it was read */

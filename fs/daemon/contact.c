@@ -67,10 +67,9 @@ static void say_contact(struct contact *contact, const struct frontend *front,
 	contact->losses = losses;
 }
 
-static void say_over(struct contact *contact, const struct frontend *front,
-                     const struct lc_status *status)
+static void say_over(struct contact *contact, const struct frontend *front)
 {
-	int64_t ms = (front->clock_us() - status->away_us) / 1000;
+	int64_t ms = away_ms(contact, front);
 
 	contact->told_over = true;
 	log_line(LC_WARNING,
@@ -85,9 +84,12 @@ static void follow(struct contact *contact, const struct frontend *front,
 {
 	bool is = status->state == LC_READY;
 
-	if (!is && status->lease_left_us == 0 && status->away_us >= 0 && !contact->told_over &&
-	    status->state != LC_UNUSABLE)
-		say_over(contact, front, status);
+	/* The engine may have been ready since, for less than a turn: in a session that it left. */
+	if (!is && contact->away_us < 0)
+		contact->away_us = status->away_us;
+	if (!is && status->lease_left_us == 0 && away_ms(contact, front) >= SHORT_MS &&
+	    !contact->told_over && status->state != LC_UNUSABLE)
+		say_over(contact, front);
 	if (is && !contact->is) {
 		say_contact(contact, front, options, status);
 		contact->told_over = false;
@@ -97,7 +99,8 @@ static void follow(struct contact *contact, const struct frontend *front,
 	if (is || status->elsewhere) /* after a reload it is not known at first */
 		store_set_elsewhere(front->stored.store, status->elsewhere);
 	contact->is = is;
-	contact->away_us = is ? -1 : status->away_us;
+	if (is)
+		contact->away_us = -1;
 }
 
 /* ---- the line for systemd ---- */
@@ -118,7 +121,7 @@ static int write_contact(char text[CONTACT_MAX], const struct contact *contact,
 		return snprintf(text, CONTACT_MAX, "In contact with %s since %s", status->server,
 		                view_time(since, contact->since_ms));
 	return snprintf(text, CONTACT_MAX, "NO CONTACT since %s, %s",
-	                view_time(since, now_ms - (front->clock_us() - status->away_us) / 1000),
+	                view_time(since, now_ms - away_ms(contact, front)),
 	                status->elsewhere ? "the servers are of another ensemble: see the log"
 	                : status->lease_left_us > 0 ? "locks are kept while the lease lasts"
 	                                            : "and the lease is over");

@@ -211,15 +211,16 @@ static void session_is_over(struct lc *lc)
 static void ask_whether_over(struct lc *lc)
 {
 	struct session *session = lc->session;
+	int r = inquiry_begin(lc);
 
 	session->inquiry.under_way = true;
-	session->link = LINK_OPEN;
-	if (inquiry_begin(lc) < 0)
-		session_is_over(lc);
-	else
-		timer_set(&lc->timers, &session->retry,
-		          lc_now(lc) +
-		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+	session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;
+	if (r < 0)
+		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
+	timer_set(&lc->timers, &session->retry,
+	          lc_now(lc) +
+	                  (r < 0 ? RETRY_US
+	                         : session_answer_timeout(lc, lc->config.session_timeout_us / 5)));
 }
 
 static void session_ended_by_port(void *ctx, bool refused)

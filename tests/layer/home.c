@@ -5,6 +5,8 @@
  */
 #include "rig.h"
 
+#include <errno.h>
+
 #define DIR RIG_DIR
 #define NODE RIG_NODE
 #define FIND "sync " DIR ", get " DIR
@@ -340,6 +342,33 @@ static void asked_elsewhere(void **state)
 	}
 }
 
+/* There is no memory to ask: that says nothing of the session. */
+static void asked_later(void **state)
+{
+	struct rig *rig = *state;
+
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig->open_result = -ENOMEM;
+	rig_say_over(rig);
+	rig_expect_sent(rig, "open 15 s");
+	rig_expect_reported(rig, "cannot begin a session: Cannot allocate memory");
+	rig_run(rig, SECOND);
+	rig_expect_sent(rig, "open 15 s");
+	rig_expect_told(rig, "");
+	rig->open_result = 0;
+	rig_run(rig, SECOND);
+	rig_expect_sent(rig, "open 15 s");
+	rig_connect(rig, RIG_SESSION + 9);
+	rig_find_home(rig);
+	answer_node(rig, RIG_SESSION);
+	rig_run(rig, 100 * MS);
+	rig_connect(rig, RIG_SESSION);
+	rig_answer_version(rig, 1);
+	rig_expect_told(rig, "alive, beaten resumed");
+	rig_forget(rig);
+}
+
 /* Nobody answers. When the lease is over, whoever says so is believed. */
 static void no_answer_in_time(void **state)
 {
@@ -632,6 +661,7 @@ int main(void)
 		READY(not_over),
 		cmocka_unit_test(over_indeed),
 		cmocka_unit_test(asked_elsewhere),
+		READY(asked_later),
 		READY(no_answer_in_time),
 		READY(too_short_elsewhere),
 		READY(back_before_it_is_left),

@@ -1742,6 +1742,10 @@ mutant(41, 'inquiry_believes_a_stray', 'inquiry.c',
 mutant(41, 'over_though_its_node_is_there', 'inquiry.c',
        'answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES', 'lc->dying ? INQUIRY_LIVES',
        unit('tests/layer/home.c'))
+mutant(41, 'over_for_want_of_memory', 'session.c',
+       '	session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;\n',
+       '	if (r < 0) {\n		session_is_over(lc);\n		return;\n	}\n	session->link = LINK_OPEN;\n',
+       unit('tests/layer/home.c'))
 mutant(41, 'another_entry_of_that_name_is_ours', 'inquiry.c',
        'answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES', 'answer->stat ? INQUIRY_LIVES',
        unit('tests/layer/home.c'))

@@ -61,12 +61,22 @@ static void sleep_or_tell(void *ctx, size_t index, pid_t pid)
 	atomic_fetch_add(&told->done, 1);
 }
 
+/* A crew lives as long as its process: nothing frees it. */
+static struct crew *make_crew(void *ctx)
+{
+	static struct crew *crews[8];
+	static unsigned count;
+
+	assert_true(count < LENGTH(crews));
+	return crews[count++] = crew_create(ctx);
+}
+
 /* The jobs of a user whose number ends alike are not behind those of another. */
 static void a_user_is_who_has_that_number(void **state)
 {
 	enum { JOBS = CREW_WORKERS_MAX * 4 };
 	struct told *told = share_told();
-	struct crew *crew = crew_create(told);
+	struct crew *crew = make_crew(told);
 
 	(void)state;
 	for (int i = 0; i < JOBS; i++)
@@ -82,7 +92,7 @@ static void whoever_is_left_alone_is_limited(void **state)
 {
 	enum { JOBS = 10 };
 	struct told *told = share_told();
-	struct crew *crew = crew_create(told);
+	struct crew *crew = make_crew(told);
 	struct rlimit limit;
 	pid_t pid;
 
@@ -121,7 +131,7 @@ static void burn(void *ctx, size_t index, pid_t pid)
 static void much_work_is_put_behind(void **state)
 {
 	struct told *told = share_told();
-	struct crew *crew = crew_create(told);
+	struct crew *crew = make_crew(told);
 	pid_t pid;
 
 	(void)state;
@@ -164,7 +174,7 @@ static void a_rank_is_of_those_at_work_too(void **state)
 	struct sched_param param = {.sched_priority = CREW_REALTIME_PRIORITY + 1};
 	struct sched_param none = {0};
 	struct told *told = share_told();
-	struct crew *crew = crew_create(told);
+	struct crew *crew = make_crew(told);
 
 	(void)state;
 	if (sched_setscheduler(0, SCHED_RR, &param) < 0)

@@ -132,7 +132,7 @@ struct server {
 	uint64_t link_generation;
 	struct {
 		int64_t session, timeout_us;
-	} touches[64];
+	} touches[1024]; /* also of scouts, of daemons that die again and again */
 	int touch_count;
 };
 

@@ -77,7 +77,7 @@ static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 	return raised.rlim_cur;
 }
 
-/* Of the keeper, too, which places the descriptors of the next daemon. */
+/* The keeper, too, needs so many: it places the descriptors of the next daemon. */
 static bool has_descriptors(void)
 {
 	rlim_t limit = raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED);

@@ -364,7 +364,7 @@ static int compare_openers(const void *a, const void *b)
 	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
 }
 
-/* It was not found that it has a lost door open, nor that it has none. Openers are known. */
+/* Nobody could look whether the process has a lost door open. Openers are known without that. */
 static void note_unseen(struct round *round)
 {
 	if (process_runs(&round->subject.ref) &&

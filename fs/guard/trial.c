@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As most systems have it for "nobody". */
+/* The uid of "nobody" on most systems. */
 #define ANOTHER_UID 65534
 
 /* A process that has a file open. */
@@ -90,7 +90,7 @@ static const char *begin_trial(struct trial *trial, bool another)
 	return read(trial->fd, &byte, 1) == 1 ? NULL : "a process in trial has ended";
 }
 
-/* As round.c does it. Sets errno, if not NULL is returned. */
+/* The guardian stops processes in the same way, in round.c. Sets errno unless it returns NULL. */
 static const char *find_by_file(const struct trial *trial)
 {
 	struct sought sought = {.ino = trial->file.st_ino};

@@ -193,7 +193,7 @@ void holds_process(struct frontend *front, bool process_gone, bool guardian_spok
 
 /* Changes the state, and moves the hold to the lists of that state. */
 void hold_step(struct hold *hold, enum hold_state to);
-/* It is not given back before the door's least time, counted from now, is over. */
+/* The hold is not given back before the door's least time, counted from now, is over. */
 void hold_keep(struct hold *hold, const struct door *door);
 /* Ends the hold: its taker leaves the queue, or gives the lock back. */
 void hold_free(struct hold *hold);

@@ -287,6 +287,8 @@ static void print_processes(struct metrics_page *page, const struct view_mount *
 	             "Processes of this mount that were killed, and started again.");
 	print_series(page, "helper_restarts_total", "helper", "log", mount->log_ended);
 	print_series(page, "helper_restarts_total", "helper", "look", mount->looks_ended);
+	gauge(page, "covered", mount->covered && *mount->covered,
+	      "1 while another filesystem hides a part of this mount, 0 otherwise.");
 	counter(page, "log_lines_not_written_total", mount->lines_not_written,
 	        "Lines that the log had no room for.");
 }

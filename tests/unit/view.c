@@ -455,6 +455,7 @@ static void metrics_fit_the_size(void **state)
 	assert_non_null(strstr(text.data, "{mount=\"/mnt/?\xc3\xa4?"
 	                                  "?"
 	                                  "?/\\\"\",version="));
+	assert_non_null(strstr(text.data, "\nzklockfs_covered{mount="));
 	assert_null(strstr(text.data, "lock_held"));
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));
 	free(text.data);

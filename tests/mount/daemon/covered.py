@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The daemon tells, in log and status, which filesystem is mounted over a part of its mount, by whom, and that it is gone
-again; also another program that takes over."""
+"""The daemon tells, in log, status and metrics, which filesystem is mounted over a part of its mount, by whom, and that it
+is gone again; also another program that takes over."""
 
 import ctypes
 import os
@@ -12,6 +12,8 @@ from harness import ALICE, check, check_equal, command, libc, run, until
 
 def told(a, what):
     until(lambda: f'covered_by: {what}\n' in a.read('.zklockfs', 'status'), f'covered_by: {what}')
+    metric = f'zklockfs_covered{{mount="{a.directory}"}} {0 if what == "-" else 1}\n'
+    check(metric in a.read('.zklockfs', 'metrics'), metric)
 
 
 def mount_over(path, uid):

@@ -8,11 +8,25 @@ import signal
 
 from gate import at_once, example
 from harness import ZKLOCKFS, check, check_equal, command, run, until
+from printed import read
 
 
 def holder(state):
     with open(state + '/web1/build/holder', encoding='utf-8') as file:
         return int(re.search(r' pid=(\d+) ', file.read()).group(1))
+
+
+def shape(text):
+    """Without what differs each time."""
+    return re.sub(r'\d+', 'N', re.sub(r'\b\d+(\.\d+)?(ms|s)\b|a moment', 'T', re.sub('  +', ' ', text)))
+
+
+def check_printed(out):
+    """The README's block is part of it, line by line."""
+    block, = re.findall(r"(?:^    .*\n)*^    web1\$ zklock -r 'nightly.*\n(?:^    .*\n)*", read('README.md'), re.M)
+    printed = shape(out).splitlines()
+    for line in shape(block).splitlines():
+        check(line in printed, f'the README prints {line!r}, the demo {out}')
 
 
 def test(case):
@@ -36,8 +50,11 @@ def test(case):
     check_equal((demo.returncode, err), (0, ''), f'the demo: {out}')
     tokens = [int(number) for number in re.findall(r'[Tt]oken(?: from its descriptor| is higher)?: (\d+)', out)]
     check(len(tokens) == 3 and tokens == sorted(set(tokens)), f'three tokens that rise: {tokens} in {out}')
-    check('try: Resource temporarily unavailable\n    status 1\n' in out and out.count('status 75\n') == 1
+    check('try: Resource temporarily unavailable\n    status 1\n' in out and out.count('status 75\n') == 2
           and '    mine' not in out, out)
+    check_printed(out)
+    check(re.search(r'^    web1: zklock: nightly: the lock is lost: evicted by uid 0 .*; the command is stopped$', out, re.M),
+          f'what the job says: {out}')
     times = re.findall(r'to open: (\d+)\.\d ms', out)
     check(len(times) == 2 and all(int(time) < 2000 for time in times), f'hand-overs: {times}')
     check_equal(mounts(), [state + '/web1'], 'what is left')

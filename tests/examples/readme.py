@@ -21,6 +21,8 @@ README = read('README.md')
 ELSEWHERE = {
     'web1: cron': 'a drawing',
     'examples/demo': 'demo.py runs it; tests/debian/fresh runs both',
+    'tests/run': 'the test that runs this one',
+    "web1$ zklock -r 'nightly": 'demo.py compares it with what the demo prints',
     '0 3 * * *': 'states.py runs each line for crontab(5)',
     'command exec': 'idioms.py runs it beside the same script of other pages',
 }

@@ -4,7 +4,7 @@
 
 README.md and the other Markdown: each link leads to a file, each name of a file of the source is one; a function that
 the README of a directory of the source names is defined in the file that is named with it, or else in that directory;
-the README has at most 130 lines and 1,200 words, and names the two commands that do all the set-up; what an upgrade
+the README is easy to read, and names the two commands that do all the set-up; what an upgrade
 breaks fits into the package's changelog. The manual pages: each section and page that they name is there,
 their first lines have the words that people search for, commands and options that they print are known.
 """
@@ -14,7 +14,10 @@ import re
 import subprocess
 import sys
 
-LINES, WORDS = 130, 1200
+# What makes a text hard is the length of its sentences and paragraphs, and code between the words.
+SENTENCE_WORDS, PARAGRAPH_SENTENCES, SENTENCE_CODES = 26, 4, 4
+# The reader sees a command before so many words.
+FIRST_BLOCK = 130
 # The main job, and the tests.
 SETUP = ('examples/demo', 'tests/run')
 # fs/debian/build puts four blanks in front, and lintian wants no more than 80.
@@ -87,10 +90,31 @@ def wrong_functions(root, readme, defined):
             yield f'{readme}: {function}() is nowhere in {near}'
 
 
+def paragraphs(markdown):
+    """The running text: without headings, blocks and tables; each point of a list is a paragraph."""
+    for part in re.split(r'\n\n|\n(?=- )', markdown):
+        if not part.startswith(('#', '    ', '|', '\n', '      ', '![')):
+            yield ' '.join(part.removeprefix('- ').split())
+
+
+def hard_to_read(file, markdown):
+    before = markdown[:markdown.index('\n    ')]
+    if len(before.split()) > FIRST_BLOCK:
+        yield f'{file}: the first block comes after {len(before.split())} words'
+    for paragraph in paragraphs(markdown):
+        # A link is one word of code or of text, whatever it leads to.
+        sentences = re.split(r'(?<=[.!?:])\*{0,2} (?=[^a-z])', re.sub(r'\]\([^)]*\)', ']', paragraph))
+        if len(sentences) > PARAGRAPH_SENTENCES:
+            yield f'{file}: a paragraph of {len(sentences)} sentences: {paragraph[:60]}...'
+        for sentence in sentences:
+            words = len(re.sub('`[^`]*`', 'code', sentence).split())
+            if words > SENTENCE_WORDS or sentence.count('`') > 2 * SENTENCE_CODES:
+                yield f'{file}: {words} words, {sentence.count("`") // 2} of code: {sentence}'
+
+
 def wrong_size(root):
     readme = text(root, 'README.md')
-    if readme.count('\n') > LINES or len(readme.split()) > WORDS:
-        yield f'README.md: {readme.count(chr(10))} lines of {LINES}, {len(readme.split())} words of {WORDS}'
+    yield from hard_to_read('README.md', readme)
     for command in SETUP:
         if not re.search(f'^    {command} ', readme, re.MULTILINE) or not os.access(os.path.join(root, command), os.X_OK):
             yield f'README.md: it does not print the command {command}'

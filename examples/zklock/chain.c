@@ -112,28 +112,27 @@ static const char *host_of(const struct entry *entry)
 	return owner + strcspn(owner, "-");
 }
 
-/* From the names first: to read an entry is a request. */
 static bool is_of_one_mount(const struct chain *chain, const struct queue *queue,
                             struct entry *holder, struct entry *waiter)
 {
-	if (holder->foreign || waiter->foreign || strcmp(host_of(holder), host_of(waiter)) != 0)
-		return false;
 	entry_read(chain->mount, queue->row->lock, waiter);
 	return strcmp(holder->session, "-") != 0 && strcmp(holder->session, waiter->session) == 0;
 }
 
-/* Whether the process of the holder waits by that entry, or one below it does. */
+/* Whether the process of the holder waits by that entry, or one of its descendants does. The names
+ * are compared first: to read an entry is a request. */
 static bool is_held_up(const struct chain *chain, const struct queue *queue, struct entry *holder,
                        struct entry *waiter, bool *ret_below)
 {
-	pid_t above = atoi(holder->pid), pid;
+	pid_t above = atoi(holder->pid), pid = entry_pid(waiter);
 
-	if (waiter->held || above <= 0 || !is_of_one_mount(chain, queue, holder, waiter))
+	if (waiter->held || above <= 0 || pid <= 0 || holder->foreign || waiter->foreign ||
+	    strcmp(host_of(holder), host_of(waiter)) != 0)
 		return false;
-	pid = atoi(waiter->pid);
 	*ret_below = pid != above;
-	return pid == above ||
-	       (health_sees_pids(chain->health, holder->session) && tree_is_below(pid, above));
+	return (pid == above ||
+	        (health_sees_pids(chain->health, holder->session) && tree_is_below(pid, above))) &&
+	       is_of_one_mount(chain, queue, holder, waiter);
 }
 
 /* ---- what is told ---- */

@@ -35,6 +35,11 @@ const char *entry_owner(const struct entry *entry)
 	return *owner ? owner + 1 : owner;
 }
 
+pid_t entry_pid(const struct entry *entry)
+{
+	return atoi(entry_owner(entry));
+}
+
 static bool add(struct entry **entries, size_t *count, size_t *size, const char *name)
 {
 	struct entry *entry;
@@ -59,20 +64,23 @@ static bool add(struct entry **entries, size_t *count, size_t *size, const char 
 	return true;
 }
 
-/* `x` marks those who hold. */
+/* `x` marks those who hold. Each look is a request to the ensemble, and the first entry that is
+ * there and waits ends them: no entry behind a waiter holds. */
 static void look_who_holds(const struct mount *mount, const char *lock, struct entry *entries,
                            size_t count)
 {
 	struct stat stat;
 	char file[320];
+	bool waits = false;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !waits; i++) {
 		bool seen;
 
 		snprintf(file, sizeof(file), "queue/%s", entries[i].name);
 		seen = mount_stat(mount, lock, file, &stat) == 0;
 		entries[i].held = seen && stat.st_mode & S_IXUSR;
 		entries[i].covered = !seen && errno == EXDEV;
+		waits = seen && !entries[i].held;
 	}
 }
 

@@ -23,7 +23,8 @@ struct entry {
 
 struct health;
 
-/* In the order of the queue; to be freed by entries_free(). false and errno. */
+/* In the order of the queue; to be freed by entries_free(). false and errno. The time that it takes
+ * depends on how many hold, and hardly on how many wait. */
 bool entries_list(const struct mount *mount, const char *lock, struct entry **ret_entries,
                   size_t *ret_count);
 /* Reads what the entry's file says, once. */
@@ -38,6 +39,8 @@ const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX]);
 bool entry_is_own(const struct entry *entry, const struct health *health);
 /* Of its name what is behind number and mode: `PID-HOST`, or `foreign`. */
 const char *entry_owner(const struct entry *entry);
+/* The process in its name; 0 if there is none. */
+pid_t entry_pid(const struct entry *entry);
 void entries_free(struct entry *entries, size_t count);
 
 #endif

@@ -21,6 +21,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#define TERMINAL_LINES 100
+
 /* Ends the program for a file of .zklockfs that could not be read. */
 static _Noreturn void cannot_read(const struct mount *mount, const char *file)
 {
@@ -84,6 +86,12 @@ static void find_entries(const struct mount *mount, const char *lock, struct ent
 	errx(health_exit_status(errno), "%s: %s", shown, health_explain(mount, errno, why));
 }
 
+/* To read an entry is a request, and nobody reads thousands of lines on a terminal. */
+static size_t lines_of(size_t count)
+{
+	return count > TERMINAL_LINES && isatty(STDOUT_FILENO) ? TERMINAL_LINES : count;
+}
+
 int look_queue(const struct mount *mount, const char *lock)
 {
 	static const char *const heads[] = {"NUMBER", "STATE",   "MODE",  "FOR",    "HOST",
@@ -91,12 +99,14 @@ int look_queue(const struct mount *mount, const char *lock)
 	struct columns columns;
 	struct entry *entries;
 	struct health health;
-	size_t count;
+	char name[CLEAN_MAX];
+	size_t count, shown;
 
 	find_entries(mount, lock, &entries, &count);
+	shown = lines_of(count);
 	health_read(mount, &health);
 	columns_begin(&columns, heads);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < shown; i++) {
 		struct entry *entry = &entries[i];
 		char age[SPAN_MAX], number[16];
 
@@ -120,6 +130,9 @@ int look_queue(const struct mount *mount, const char *lock)
 		columns_add(&columns, words);
 	}
 	columns_print(&columns);
+	if (shown < count)
+		printf("and %zu more; zklock ls %s | cat lists all\n", count - shown,
+		       clean(name, sizeof(name), lock));
 	entries_free(entries, count);
 	health_free(&health);
 	return EX_OK;

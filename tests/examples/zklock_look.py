@@ -123,6 +123,37 @@ def everything(a, b):
     until(lambda: errno_of(os.rmdir, a.path('two words')) == 0, 'the lock is removed')
 
 
+def long_queue(server, a):
+    """What a look at a lock asks depends on its holders, not on its waiters; a terminal gets a hundred lines."""
+    name = '_c_' + '-'.join(['12345678', '1234', '1234', '1234', '%012x']) + '-a.%d-lock-'
+    holder = a.take('svcb').held()
+    client = server.client()
+    for i in range(150):
+        client.create('/locks/svcb/' + name % (i, 1000 + i), ephemeral=True, sequence=True)
+    queued(a, 'svcb', 151)
+    before = a.metric('requests_total')
+    check('\n150 wait for it already\n' in check_run(a, ['why', 'svcb'], 75, 'why'), 'why')
+    asked = a.metric('requests_total') - before
+    check(asked < 50, f'zklock why asks {asked} times')
+    check_equal(len(check_run(a, ['ls', 'svcb'], 0, 'ls').splitlines()), 1 + 151, 'a pipe gets all')
+    master, slave = os.openpty()
+    with spawn([ZKLOCK, 'ls', 'svcb'], env=environment(a), stdout=slave) as process:
+        os.close(slave)
+        lines = os.fdopen(master, errors='replace')
+        shown = []
+        try:
+            for line in lines:
+                shown.append(line.rstrip())
+        except OSError:    # EIO: nobody has the terminal open any more
+            pass
+    lines.close()
+    check_equal((process.returncode, len(shown), shown[-1]),
+                (0, 1 + 100 + 1, 'and 51 more; zklock ls svcb | cat lists all'), shown[-2:])
+    holder.release()
+    client.close()
+    queued(a, 'svcb', 0)
+
+
 def set_slots(mount, lock, count):
     with open(mount.path(lock, 'slots'), 'w', encoding='ascii') as slots:
         slots.write(str(count))
@@ -490,6 +521,7 @@ def test(case):
     queue(a, b)
     everything(a, b)
     why(a, b)
+    long_queue(server, a)
     pages()
     others_mount(a, b, *fake)
     chains(a, b)

@@ -47,7 +47,8 @@ struct crew_table {
 struct child {
 	enum { CHILD_NONE, CHILD_WORKS, CHILD_LEFT, CHILD_KILLED } state;
 	pid_t pid;
-	pid_t at; /* left with a job there */
+	pid_t at;            /* left with a job there, */
+	crew_do_fn *at_work; /*   and with this work */
 	int64_t since_us;
 	int64_t beside_us; /* by its CPU time: runs beside others until then */
 };
@@ -90,10 +91,12 @@ struct job *crew_jobs(struct crew *crew)
 
 /* ---- a child ---- */
 
+/* Somebody does the same work there. Whoever was left at other work does not do this one. */
 static bool somebody_left_there(const struct crew *crew, pid_t pid)
 {
 	for (int i = 0; crew->left > 0 && i < CHILDREN_MAX; i++)
-		if (crew->children[i].state == CHILD_LEFT && crew->children[i].at == pid)
+		if (crew->children[i].state == CHILD_LEFT && crew->children[i].at == pid &&
+		    crew->children[i].at_work == crew->work)
 			return true;
 	return false;
 }
@@ -271,6 +274,7 @@ static void leave_child(struct crew *crew, int number, int64_t now)
 	crew->left++;
 	crew->children[number].state = CHILD_LEFT;
 	crew->children[number].at = job->pid;
+	crew->children[number].at_work = crew->work;
 	crew->children[number].since_us = now;
 	crew->children[number].beside_us =
 		cpu_us_of(crew->children[number].pid) + CREW_LEFT_BESIDE_US;

@@ -48,12 +48,21 @@ static uint64_t mix(uint64_t number)
 
 /* `what`: a signal, or 0. A process cannot end and its number come back while one loss lasts,
  * without the kernel having given all other numbers meanwhile. */
-static bool is_first(struct stops *stops, const struct stop *stop, int what)
+static uint64_t number_of_telling(const struct stop *stop, int what)
 {
-	uint64_t number = mix(mix(mix(stop->word) + (unsigned)stop->slot) +
-	                      ((uint64_t)(unsigned)stop->process->pid << 8 | (unsigned)what)) |
-	                  1;
+	return mix(mix(mix(stop->word) + (unsigned)stop->slot) +
+	           ((uint64_t)(unsigned)stop->process->pid << 8 | (unsigned)what)) |
+	       1;
+}
 
+static bool was_said(struct stops *stops, uint64_t number)
+{
+	return atomic_load(&stops->told[number % TOLD_COUNT]) == number;
+}
+
+/* Says so to one of those who ask at the same time. */
+static bool is_first(struct stops *stops, uint64_t number)
+{
 	return atomic_exchange(&stops->told[number % TOLD_COUNT], number) != number;
 }
 
@@ -132,27 +141,30 @@ static void say_stopped(struct stops *stops, const struct stop *stop, const stru
 	            sigabbrev_np(signal), who->text, say_why(why, stops, stop));
 }
 
-/* Among thousands of losers, names that nobody will read do not delay the signals. */
+/* Among thousands of losers, names that nobody will read do not delay the signals. Two children may
+ * meet the same process: the one whose signal has reached it tells that, whichever came first. */
 void stop_send(struct stops *stops, const struct stop *stop, int signal)
 {
-	bool first = is_first(stops, stop, signal), tells;
+	uint64_t number = number_of_telling(stop, signal);
 	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
+	bool tells = !was_said(stops, number) && log_has_room(who.taker, LC_WARNING);
 	int error;
 
-	tells = first && log_has_room(who.taker, LC_WARNING);
 	if (tells) { /* afterwards both may be gone */
 		name_lock(&who, stops, stop);
 		name_process(&who, stop);
 	}
 	slots_mark_stopped(stops->page, stop->slot, stop->word, signal);
 	error = process_signal(stop->process, signal);
-	if (first && error == 0)
+	if (error == ESRCH || !is_first(stops, number))
+		return;
+	if (error == 0)
 		atomic_fetch_add(signal == SIGKILL ? &stops->page->kills : &stops->page->terms, 1);
+	else
+		atomic_fetch_add(&stops->page->spared, 1);
 	if (tells && error == 0)
 		say_stopped(stops, stop, &who, signal);
-	if (first && error != 0 && error != ESRCH)
-		atomic_fetch_add(&stops->page->spared, 1);
-	if (tells && error != 0 && error != ESRCH)
+	else if (tells)
 		say_spared(&who, error);
 }
 
@@ -160,7 +172,7 @@ void stop_spare(struct stops *stops, const struct stop *stop)
 {
 	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
 
-	if (!is_first(stops, stop, 0))
+	if (!is_first(stops, number_of_telling(stop, 0)))
 		return;
 	name_lock(&who, stops, stop);
 	name_process(&who, stop);

@@ -116,6 +116,40 @@ static void whoever_is_left_alone_is_limited(void **state)
 	free(crew); /* the guardian never frees its crew */
 }
 
+static void only_tell(void *ctx, size_t index, pid_t pid)
+{
+	struct told *told = ctx;
+
+	(void)index;
+	(void)pid;
+	atomic_fetch_add(&told->done, 1);
+}
+
+/* A child that was left with one kind of work at a process does not do the other kind there. */
+static void work_is_done_where_other_work_hangs(void **state)
+{
+	struct told *told = share_told();
+	struct crew *crew = make_crew(told);
+
+	(void)state;
+	crew_jobs(crew)[0] = (struct job){.pid = 1000};
+	crew_start(crew, hang, NULL, 1);
+	while (crew_left(crew) == 0)
+		tend(crew);
+	crew_start(crew, only_tell, NULL, 1);
+	while (!crew_tend(crew))
+		usleep(CREW_TEND_US);
+	assert_int_equal(atomic_load(&told->done), 1);
+	crew_start(crew, hang, NULL, 1);
+	while (!crew_tend(crew))
+		usleep(CREW_TEND_US);
+	assert_int_equal(crew_left(crew), 1);
+	kill(atomic_load(&told->pid), SIGKILL);
+	while (crew_left(crew) > 0)
+		tend(crew);
+	free(crew);
+}
+
 static void burn(void *ctx, size_t index, pid_t pid)
 {
 	struct told *told = ctx;
@@ -200,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_user_is_who_has_that_number),
 		cmocka_unit_test(whoever_is_left_alone_is_limited),
+		cmocka_unit_test(work_is_done_where_other_work_hangs),
 		cmocka_unit_test(much_work_is_put_behind),
 		cmocka_unit_test(a_rank_is_of_those_at_work_too),
 	};

@@ -56,23 +56,28 @@ def stopped(mount):
 
 
 def check_said(mount, lock, shell, child, mode, fault):
-    """A line in the log for each process, also when the daemon is stopped or dead."""
+    """A line in the log for each process, also when the daemon is stopped or dead. A child that the guardian finds
+    2 s after the loss, on a busy machine, is sent SIGKILL at once."""
     why = 'the lock is lost' if fault == 'deleted' else r'the lease is not renewed, and ends in [012]\.\d s'
     whose = re.escape(f', which has the file of pid {shell} open')
-    for who in (rf'pid {shell} \(bash\) uid 0', rf'pid {child} \(sleep\) uid 0(?:{whose})?'):
-        line = rf': {lock}: sent SIG{mode.upper()} to {who}: {why}$'
+    for names, who in ((mode.upper(), rf'pid {shell} \(bash\) uid 0'),
+                       ('KILL' if mode == 'kill' else '(?:TERM|KILL)', rf'pid {child} \(sleep\) uid 0(?:{whose})?')):
+        line = rf': {lock}: sent SIG{names} to {who}: {why}$'
         until(lambda line=line: re.search(line, mount.log(), re.MULTILINE), f'the log says {line}')
 
 
 def check_counted(mount, lock, shell, mode, fault):
-    # A process may be gone before the guardian, which has sent the signal, counts it.
-    until(lambda: stopped(mount)[mode == 'kill'] >= 2, 'both are counted')
+    # A process may be gone before the guardian, which has sent the signal, counts and tells it.
+    until(lambda: sum(stopped(mount)) >= 2, 'both are counted')
+    until(lambda: stopped(mount) == [mount.log().count(f': sent {name} to ') for name in ('SIGTERM', 'SIGKILL')],
+          'the log and the metrics agree')
+    print('{}-{}: sent SIGTERM to {}, SIGKILL to {}'.format(mode, fault, *stopped(mount)))
     row = next(line.split() for line in mount.read('.zklockfs', 'history').splitlines() if line.split()[1] == lock)
     # A daemon that was stopped in the middle of a turn sees the lease's end before the closed files.
     ends = {'deleted': ['lost'], 'stopped': ['stopped', 'lost']}.get(fault, ['stopped'])
     check(row[5] in ends and row[6] == str(shell), f'its end: {row}')
     if row[5] == 'stopped':
-        check(row[11].startswith('SIG' + mode.upper()), f'why: {row}')
+        check(row[11].startswith('SIGKILL' if mode == 'kill' else ('SIGTERM', 'SIGKILL')), f'why: {row}')
 
 
 def lose(case, server, mode, fault):

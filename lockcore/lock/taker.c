@@ -254,9 +254,12 @@ void taker_drop_spare(struct lc_taker *taker)
 	taker_step(taker);
 }
 
-/* To the end: the order of creates is the order of entries. */
+/* To the end: the order of creates is the order of entries. A taker that is being read is there:
+ * a new key for its record could be that of the next one to be read. */
 static void list_last(struct lc_taker *taker)
 {
+	if (!taker->next)
+		return;
 	DL_DELETE(taker->entry.lock->takers.all, taker);
 	DL_APPEND(taker->entry.lock->takers.all, taker);
 	stored_move(&taker->entry.stored);

@@ -53,6 +53,7 @@ void stored_move(struct stored *stored)
 {
 	if (stored->kind == 0)
 		return;
+	assert(!stored->book->reading); /* the next record may have the next key */
 	drop_record(stored);
 	stored->key = ++stored->book->last;
 	stored_touch(stored);

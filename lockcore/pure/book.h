@@ -88,7 +88,7 @@ void book_kind(struct book *book, unsigned kind, book_carry_fn *carry, void *ctx
  * being read, or the next free one. */
 void stored_begin(struct book *book, struct stored *stored, unsigned kind, uint64_t key);
 void stored_touch(struct stored *stored);
-/* Its record comes last from now on. */
+/* Its record comes last from now on. Not while records are read. */
 void stored_move(struct stored *stored);
 /* The object ends, or needs no record any more. It may have none. */
 void stored_end(struct stored *stored);

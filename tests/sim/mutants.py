@@ -1585,6 +1585,10 @@ mutant(38, 'holder_saved_as_successor', 'taker_record.c',
        'taker->replaces && parts.state == TAKER_WAITING',
        'taker->replaces',
        sim('any', 300))
+mutant(38, 'moved_while_it_is_read', 'taker.c',
+       '\tif (!taker->next)\n\t\treturn;\n',
+       '',
+       KILLED)
 mutant(38, 'guard_of_a_hand_off_forgotten', 'taker_record.c',
        'if (parts->flags & FLAG_UNSEEN)',
        'if (0)',

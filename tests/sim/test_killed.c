@@ -4,6 +4,8 @@
  */
 #include "unit_play.h"
 
+#include "pure/name.h"
+
 #include <errno.h>
 
 /* A turn that is not recorded has not happened: none of its requests was sent. */
@@ -94,6 +96,39 @@ static void records_in_the_order_of_entries(void **state)
 	free(found);
 }
 
+/* The number at the end of the name of a taker's entry. */
+static int number_of(struct play *play, const struct taker *taker)
+{
+	struct node *parent = tree_find(&play->stage->world.committed, BUILD), *node;
+	struct entry_name name;
+
+	DL_FOREACH(parent->children, node)
+		if (name_parse(node->name, &name) && name.taker_half == taker->id)
+			return (int)name.number;
+	fail_msg("a taker has no entry");
+	return -1;
+}
+
+/* A holder that upgrades, and one that comes behind it, have no entries yet when the process is
+ * killed, and when the next one is, and so on. */
+static void upgrade_stays_before_who_came_later(void **state)
+{
+	struct play *play = *state;
+	struct taker *holder = take_for(play, 0, LC_FOREVER, LC_SHARED, NULL), *upgrade, *later;
+
+	run(play->stage, 100 * MS);
+	assert_true(lc_holds(holder->lc));
+	reload(play);
+	upgrade = take_for(play, 1, LC_FOREVER, LC_EXCLUSIVE, holder);
+	later = take_for(play, 2, LC_FOREVER, LC_SHARED, NULL);
+	for (int i = 0; i < 3; i++)
+		reload(play);
+	run(play->stage, SECOND);
+	assert_int_equal(entries(play), 3);
+	assert_true(number_of(play, upgrade) < number_of(play, later));
+	assert_true(lc_holds(upgrade->lc));
+}
+
 /* Sets the record, looks whether an engine would go on, and puts the former bytes back. */
 static int check_with(struct play *play, enum lc_kind kind, const void *bytes, size_t len)
 {
@@ -155,6 +190,7 @@ int main(void)
 		PLAY_TEST(killed_while_it_changes, 91, 0),
 		PLAY_TEST(killed_in_a_row, 92, 0),
 		PLAY_TEST(records_in_the_order_of_entries, 94, 0),
+		PLAY_TEST(upgrade_stays_before_who_came_later, 95, 0),
 		PLAY_TEST(broken_records, 93, 0),
 	};
 

@@ -265,6 +265,7 @@ int host_adopt(struct host *host, const struct lc_config *config)
 	int r;
 
 	notes_discard(&host->notes);
+	host->notes.book.last = 0; /* each process has a book of its own */
 	host->notes.book.as_recorded = true;
 	r = started(host, lc_adopt(config, &host->wire.ensemble, &carry, &host->lc));
 	host->notes.book.as_recorded = false;

@@ -2,6 +2,7 @@
 #include "clean.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <wctype.h>
 
@@ -61,6 +62,19 @@ const char *clean(char *buffer, size_t size, const char *text)
 	}
 	buffer[at] = '\0';
 	return buffer;
+}
+
+void clean_add_word(char line[CLEAN_WORDS_MAX], const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+./,:=@%";
+	const char *mark = *word && !word[strspn(word, plain)] ? "" : "'";
+	size_t n = strlen(line);
+
+	if (strchr(word, '\'') || n + strlen(word) + sizeof(" '' ...") > CLEAN_WORDS_MAX)
+		snprintf(line + n, CLEAN_WORDS_MAX - n, " ...");
+	else
+		snprintf(line + n, CLEAN_WORDS_MAX - n, " %s%s%s", mark, word, mark);
 }
 
 void clean_unescape(char *text)

@@ -18,6 +18,10 @@ const char *clean(char *buffer, size_t size, const char *text);
 /* For the next character of a text that may be anything: its bytes, 0 at the end. Characters that
  * must not be shown become `?`. */
 size_t clean_next(const char *text, wchar_t *ret_char);
+/* Appends a blank and the word to a command line, as a shell reads the same word again; `...` where
+ * that is not easily said, or too long: a part of a command may do something else. */
+#define CLEAN_WORDS_MAX 200
+void clean_add_word(char line[CLEAN_WORDS_MAX], const char *word);
 /* A backslash and three octal digits become the byte that they stand for, as in the files of
  * /proc and in .zklockfs/locks; in its place. */
 void clean_unescape(char *text);

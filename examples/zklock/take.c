@@ -34,6 +34,7 @@
 
 #define EARLY_REASON_MAX 255 /* of what is written before the lock is held */
 #define DOOR_MAX 64
+#define MAKE_TRIES 100
 #define AGAIN_NS 100000000 /* a signal that comes just before the wait does not end it */
 
 static volatile sig_atomic_t time_is_over;
@@ -56,6 +57,7 @@ static const char *explain_errno(int error)
 		{ETIMEDOUT, "not free in time"},
 		{ECANCELED, "evicted while it waited"},
 		{ENOENT, "no such lock"},
+		{EDOM, "--slots is not the number in its file `slots`, which its owner may change"},
 		{EACCES, "you may not take it: its doors are not writable for you"},
 		{EROFS, "the mount is read-only"},
 		{EHOSTUNREACH, "the ensemble does not answer"},
@@ -106,6 +108,7 @@ static int failure_status(const struct take *take, int error)
 		return EX_UNAVAILABLE;
 	case EINVAL:
 	case ENAMETOOLONG:
+	case EDOM:
 		return EX_USAGE;
 	case EIO:
 		return STATUS_LOST;
@@ -174,10 +177,23 @@ static bool is_away(const struct take *take, char why[HEALTH_MAX])
 	return away;
 }
 
+static const char *tell_how_to_make(const struct take *take, const struct lock *lock,
+                                    char line[CLEAN_MAX])
+{
+	char path[CLEAN_WORDS_MAX], words[CLEAN_WORDS_MAX] = "";
+
+	snprintf(path, sizeof(path), "%s/%s", take->mount->real, lock->name);
+	clean_add_word(words, path);
+	snprintf(path, sizeof(path), "%s", words);
+	snprintf(line, CLEAN_MAX, "no such lock; this creates it: mkdir -p%s, or zklock --make",
+	         clean(words, sizeof(words), path));
+	return line;
+}
+
 /* Gives back what is held. Returns the status to end with. */
 static int fail(struct take *take, const struct lock *lock, int error)
 {
-	char shown[CLEAN_MAX], why[HEALTH_MAX], cover[PLACE_COVER_MAX];
+	char shown[CLEAN_MAX], why[HEALTH_MAX], cover[PLACE_COVER_MAX], line[CLEAN_MAX];
 	const char *text = NULL;
 
 	take_release(take);
@@ -187,6 +203,10 @@ static int fail(struct take *take, const struct lock *lock, int error)
 		error = EHOSTUNREACH;
 		text = why;
 	}
+	if (lock->unmade && make_explain(error))
+		text = make_explain(error);
+	if (error == ENOENT)
+		text = tell_how_to_make(take, lock, line);
 	if (error == EXDEV)
 		text = mount_covered(take->mount, lock->name, cover);
 	if (!take->quiet || !is_not_to_be_had(error))
@@ -256,11 +276,41 @@ static int open_to_take(const struct take *take, struct lock *lock, int flags)
 }
 
 /* Opening `flock` takes nothing; `reentrant` is only looked at so far. */
-static int open_door(const struct take *take, struct lock *lock)
+static int open_there(const struct take *take, struct lock *lock)
 {
 	if (!take->reentrant)
 		return open_to_take(take, lock, 0);
 	return mount_may_write(take->mount, lock->name, "reentrant") < 0 ? -errno : 0;
+}
+
+/* Others may remove the lock as soon as it is there. A user who has looked for many names may see
+ * it a second late. */
+static int open_door(const struct take *take, struct lock *lock)
+{
+	int error = open_there(take, lock);
+
+	if (!take->make.wanted)
+		return error;
+	for (unsigned tries = 0; error == -ENOENT && tries < MAKE_TRIES && !time_is_over; tries++) {
+		error = make_lock(take->mount, lock->name, &take->make);
+		lock->unmade = error && error != -ENOENT;
+		if (tries > 0)
+			take_pause();
+		if (!error)
+			error = open_there(take, lock);
+	}
+	if (!error && take->make.slots)
+		error = make_await_slots(take->mount, lock->name, &take->make);
+	return error;
+}
+
+/* Somebody has removed it between the look at it and the request. */
+static int open_again(const struct take *take, struct lock *lock)
+{
+	if (lock->fd >= 0)
+		close(lock->fd);
+	lock->fd = -1;
+	return open_door(take, lock);
 }
 
 /* ---- taking ---- */
@@ -331,6 +381,11 @@ static int take_one(const struct take *take, struct lock *lock)
 {
 	int error = time_is_over ? -ETIMEDOUT : ask_on(take, lock, ask);
 
+	while (error == -ENOENT && take->make.wanted) {
+		error = ask_on(take, lock, open_again);
+		if (!error)
+			error = ask_on(take, lock, ask);
+	}
 	lock->held = error == 0;
 	return error;
 }

@@ -9,6 +9,7 @@
 #ifndef ZKLOCK_TAKE_H
 #define ZKLOCK_TAKE_H
 
+#include "make.h"
 #include "mount.h"
 
 #include <stdint.h>
@@ -24,6 +25,7 @@ struct lock {
 	int place;  /* on the command line, from 1 */
 	int fd;     /* the door; close-on-exec */
 	bool held;
+	bool unmade; /* it was not there, and could not be created */
 	char token[TOKEN_MAX];
 };
 
@@ -41,6 +43,7 @@ struct take {
 	bool verbose;
 	bool quiet;  /* not a word when somebody else has them */
 	int failure; /* status then; any number, 0 too */
+	struct make make;
 };
 
 /* Sorts the locks, and drops those that are named twice. */

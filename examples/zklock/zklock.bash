@@ -61,7 +61,7 @@ _zklock_reply() {
 _zklock() {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} i what='' places=()
     local options='-m --mount -w --wait -n --nonblock -s --shared -R --reentrant -r --reason
--o --close -k --grace --ahead --at-most --at-least -E --status -q --quiet -v --verbose -h --help -V --version'
+-o --close -k --grace --ahead --at-most --at-least --make --mode --slots -E --status -q --quiet -v --verbose -h --help -V --version'
 
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
@@ -74,7 +74,7 @@ _zklock() {
             fi
             return
             ;;
-        -m | --mount | -w | --wait | -r | --reason | -k | --grace | -E | --status | --ahead | --at-most | --at-least)
+        -m | --mount | -w | --wait | -r | --reason | -k | --grace | -E | --status | --ahead | --at-most | --at-least | --mode | --slots)
             ((i++))
             ;;
         -*) ;;
@@ -93,7 +93,11 @@ _zklock() {
         _zklock_reply "$word" $'10s\n1m\n10m\n1h'
         return
         ;;
-    -r | --reason | -E | --status | --ahead) return ;;
+    --mode)
+        _zklock_reply "$word" $'700\n755\n770\n775\n777'
+        return
+        ;;
+    -r | --reason | -E | --status | --ahead | --slots) return ;;
     esac
     case $what:$word in
     status:*) ;;

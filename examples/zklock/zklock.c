@@ -28,8 +28,16 @@
 
 #define LOCKS_MAX 256
 #define GRACE_MS 1000
+#define MODE_MAX 0777u
 
-enum { OPTION_AHEAD = 256, OPTION_AT_MOST, OPTION_AT_LEAST };
+enum {
+	OPTION_AHEAD = 256,
+	OPTION_AT_MOST,
+	OPTION_AT_LEAST,
+	OPTION_MAKE,
+	OPTION_MODE,
+	OPTION_SLOTS
+};
 
 static const char help[] =
 	"usage: zklock [OPTION...] LOCK... -- COMMAND [ARGUMENT...]\n"
@@ -52,6 +60,9 @@ static const char help[] =
 	"  -k, --grace TIME    time from SIGTERM to SIGKILL when a lock is lost (1s)\n"
 	"      --at-most TIME  stop COMMAND when it has held the locks this long\n"
 	"      --at-least TIME keep the locks this long, even if COMMAND ends earlier\n"
+	"      --make          create a lock that does not exist, and its parents\n"
+	"      --mode MODE     mode of a lock that --make creates (0777 less umask)\n"
+	"      --slots N       a lock that --make creates has N holders: a semaphore\n"
 	"  -E, --status N      exit status when somebody else has a lock (75)\n"
 	"  -q, --quiet         print no message in that case\n"
 	"  -v, --verbose       print each lock that is taken\n"
@@ -73,6 +84,9 @@ static const struct option long_options[] = {
 	{"ahead", required_argument, NULL, OPTION_AHEAD},
 	{"at-most", required_argument, NULL, OPTION_AT_MOST},
 	{"at-least", required_argument, NULL, OPTION_AT_LEAST},
+	{"make", no_argument, NULL, OPTION_MAKE},
+	{"mode", required_argument, NULL, OPTION_MODE},
+	{"slots", required_argument, NULL, OPTION_SLOTS},
 	{"status", required_argument, NULL, 'E'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -128,6 +142,27 @@ static unsigned parse_ahead(const char *text)
 	return (unsigned)number;
 }
 
+static int parse_mode(const char *text)
+{
+	size_t digits = strspn(text, "01234567");
+	unsigned long mode =
+		digits > 0 && digits < 8 && !text[digits] ? strtoul(text, NULL, 8) : MODE_MAX + 1;
+
+	if (mode > MODE_MAX)
+		errx(EX_USAGE, "--mode takes an octal number from 0 to %o", MODE_MAX);
+	return (int)mode;
+}
+
+static unsigned parse_slots(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	unsigned long number = digits < 8 && !text[digits] ? strtoul(text, NULL, 10) : 0;
+
+	if (number == 0 || number > MAKE_SLOTS_MAX)
+		errx(EX_USAGE, "--slots takes a number from 1 to %u", MAKE_SLOTS_MAX);
+	return (unsigned)number;
+}
+
 static int parse_status(const char *text)
 {
 	char *end, shown[CLEAN_MAX];
@@ -175,6 +210,9 @@ static bool parse_flag(struct options *options, int option)
 	case 'v':
 		options->take.verbose = true;
 		return true;
+	case OPTION_MAKE:
+		options->take.make.wanted = true;
+		return true;
 	default:
 		return false;
 	}
@@ -204,6 +242,12 @@ static bool parse_value(struct options *options, int option)
 	case OPTION_AT_LEAST:
 		options->take.least_ms = parse_time(optarg);
 		return true;
+	case OPTION_MODE:
+		options->take.make.mode = parse_mode(optarg);
+		return true;
+	case OPTION_SLOTS:
+		options->take.make.slots = parse_slots(optarg);
+		return true;
 	case 'E':
 		options->take.failure = parse_status(optarg);
 		return true;
@@ -212,16 +256,24 @@ static bool parse_value(struct options *options, int option)
 	}
 }
 
+static const char *long_name(int option)
+{
+	const struct option *row = long_options;
+
+	while (row->name && row->val != option)
+		row++;
+	return row->name;
+}
+
 static void parse_option(struct options *options, int option)
 {
 	if (option == 'h')
 		print_and_end(help);
 	if (option == 'V')
 		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
-	if (option == OPTION_AHEAD)
-		strcpy(options->for_taking, "--ahead");
-	else if (option == OPTION_AT_MOST || option == OPTION_AT_LEAST)
-		strcpy(options->for_taking, option == OPTION_AT_MOST ? "--at-most" : "--at-least");
+	if (option >= OPTION_AHEAD)
+		snprintf(options->for_taking, sizeof(options->for_taking), "--%s",
+		         long_name(option));
 	else if (option != 'm' && option != 's')
 		snprintf(options->for_taking, sizeof(options->for_taking), "-%c", option);
 	if (!parse_flag(options, option) && !parse_value(options, option))
@@ -244,6 +296,9 @@ static void check_options(const struct options *options)
 		errx(EX_USAGE, "--ahead and -n exclude each other: -n waits behind nobody");
 	if (options->take.reason && strlen(options->take.reason) > REASON_MAX)
 		errx(EX_USAGE, "the reason is longer than %d bytes", REASON_MAX);
+	if (!options->take.make.wanted &&
+	    (options->take.make.mode >= 0 || options->take.make.slots))
+		errx(EX_USAGE, "--mode and --slots need --make");
 	if (options->run.at_most_ms >= 0 && options->take.least_ms > options->run.at_most_ms)
 		errx(EX_USAGE, "--at-least is longer than --at-most");
 }
@@ -309,41 +364,24 @@ static const struct kind *find_kind(const char *name)
 	return NULL;
 }
 
-#define LINE 200
-
-/* As a shell reads the same word again; `...` where that is not easily said, or too long: a part of
- * a command may do something else. */
-static void add_word(char line[LINE], const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+./,:=@%";
-	const char *mark = *word && !word[strspn(word, plain)] ? "" : "'";
-	size_t n = strlen(line);
-
-	if (strchr(word, '\'') || n + strlen(word) + sizeof(" '' ...") > LINE)
-		snprintf(line + n, LINE - n, " ...");
-	else
-		snprintf(line + n, LINE - n, " %s%s%s", mark, word, mark);
-}
-
 /* Mostly a command line as of flock(1), perhaps with its -c. */
 static _Noreturn void look_for_nothing(char **words)
 {
-	char line[LINE] = "", shown[LINE], lock[LINE];
+	char line[CLEAN_WORDS_MAX] = "", shown[CLEAN_WORDS_MAX], lock[CLEAN_WORDS_MAX];
 
 	if (!*words)
 		errx(EX_USAGE,
 		     "no LOCK and no COMMAND: zklock LOCK... -- COMMAND; try zklock --help");
 	if (strcmp(*words, "help") == 0)
 		print_and_end(help);
-	add_word(line, *words);
-	add_word(line, "--");
+	clean_add_word(line, *words);
+	clean_add_word(line, "--");
 	if (!words[1])
-		add_word(line, "COMMAND");
+		clean_add_word(line, "COMMAND");
 	else if (strcmp(words[1], "-c") == 0)
-		add_word(line, "sh");
+		clean_add_word(line, "sh");
 	for (char **word = words + 1; *word; word++)
-		add_word(line, *word);
+		clean_add_word(line, *word);
 	errx(EX_USAGE,
 	     "`%s` is none of ls, why, history, status, evict; to run a command with that lock: "
 	     "zklock%s",
@@ -394,7 +432,7 @@ static int look(struct options *options, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static struct options options = {
-		.take = {.limit_ms = -1, .failure = EX_TEMPFAIL},
+		.take = {.limit_ms = -1, .failure = EX_TEMPFAIL, .make = {.mode = -1}},
 		.run = {.grace_ms = GRACE_MS, .at_most_ms = -1},
 	};
 	size_t count = 0;

@@ -435,7 +435,14 @@ def pages():
     check_equal(found, options, 'the page')
     with open(os.path.join(SOURCE, 'zklock.bash'), encoding='utf-8') as text:
         words = re.search(r"local options='(.*?)'", text.read(), re.DOTALL).group(1).split()
-    check_equal(set(words), options, 'the completion')
+    check_equal(set(words), options, 'the completion of bash')
+    with open(os.path.join(SOURCE, '_zklock'), encoding='utf-8') as text:
+        words = re.findall(r"'(?:\([^)]*\))?(?:\{([^}]*)\})?'?(--?[\w-]+)?\[", text.read())
+    check_equal({word for both in words for text in both for word in text.split(',') if word}, options, 'the completion of zsh')
+    with open(os.path.join(SOURCE, 'zklock.fish'), encoding='utf-8') as text:
+        rows = '\n'.join(line for line in text if line.startswith('complete -c zklock '))
+    words = re.findall(r' -(?:s (\w)|l ([\w-]+))(?= )', rows)
+    check_equal({'-' + short if short else '--' + long for short, long in words}, options, 'the completion of fish')
     with open(os.path.join(SOURCE_ROOT, 'meson.build'), encoding='utf-8') as meson:
         version = re.search(r"version: '(.*?)'", meson.read()).group(1)
     check_equal(zklock(None, '-V')[1], f'zklock {version}\n', '--version')
@@ -449,6 +456,30 @@ def complete(a, line):
                                env=environment(a))
     check_equal((status, err), (0, ''), line)
     return [line for line in out.split('\n') if line]
+
+
+def by_fish(a, line):
+    """What fish offers behind this line."""
+    status, out, err = command(['fish', '--no-config', '-c', 'source $argv[1]; complete -C $argv[2]',
+                                SOURCE + '/zklock.fish', line], env=environment(a))
+    check_equal((status, err), (0, ''), line)
+    return {line.split('\t')[0] for line in out.splitlines()}
+
+
+def fish(a, b):
+    evil = '$(touch ran)'
+    for line, wanted in (
+            ('zklock svc', {'svca', 'svcb'}),
+            ('zklock -w 5s svca ', {evil, 'svca', 'svcb', '--'}),
+            ('zklock ', {evil, 'svca', 'svcb', 'ls', 'why', 'history', 'status', 'evict'}),
+            ('zklock svca/d', {'svca/deep'}),
+            ('zklock wh', {'why'}), ('zklock ls svcb', {'svcb'}), ('zklock why svca ', set()), ('zklock status ', set()),
+            ('zklock evict ', {evil, 'svca', 'svcb'}),
+            ('zklock --ma', {'--make'}), ('zklock --make --mode 75', {'755'}), ('zklock --slots ', set()),
+            (f'zklock -m {b.directory} svcb', {'svcb'}),
+            ('zklock svca -- mkfif', {'mkfifo'})):
+        found = by_fish(a if '-m' not in line else None, line)
+        check_equal(found, wanted, f'fish: {line}')
 
 
 def completion(a, b):
@@ -469,6 +500,8 @@ def completion(a, b):
             ('zklock status ', []),
             ('zklock evict ', ['\\$\\(touch\\ ran\\)', 'svca', 'svcb']),
             ('zklock --at', ['--at-most', '--at-least']),
+            ('zklock --mak', ['--make']), ('zklock --make --slots 3 svca ', ['\\$\\(touch\\ ran\\)', 'svca', 'svcb', '--']),
+            ('zklock --make --mode 75', ['755']),
             ('zklock --ah', ['--ahead']), ('zklock --ahead 1 --ah', ['--ahead']), ('zklock --ahead ', []),
             (f'zklock -m {b.directory} svcb', ['svcb']),
             ('zklock evict svca h', ['holder']),
@@ -477,6 +510,7 @@ def completion(a, b):
         check_equal(sorted(set(complete(environ, line))), sorted(wanted), line)
     holder = a.take('svca').held()
     check_equal(complete(a, 'zklock evict svca '), ['holder', *a.queue('svca')], 'entries')
+    check_equal(by_fish(a, 'zklock evict svca '), {'holder', *a.queue('svca')}, 'entries, in fish')
     holder.release()
 
 
@@ -529,6 +563,7 @@ def test(case):
     hidden(a)
     past(a, b)
     completion(a, b)
+    fish(a, b)
     stopped(a, b)
     away(server, a)
 

@@ -59,7 +59,6 @@ static bool put_in(struct inbox *inbox, struct request *request, bool fresh)
 		free(deferred);
 		return false;
 	}
-	gate_wait(&inbox->users, &deferred->turn);
 	inbox->count++;
 	inbox->bytes += request->len;
 	deferred->request = request;

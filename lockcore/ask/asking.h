@@ -51,8 +51,6 @@ struct reading {
 	struct lc_entry *entries; /* lock_info.c: these and the locks below */
 	const char **locks;
 	size_t lock_count;
-	bool weighed; /* waiters.c: the last entries that wait, or -1 */
-	ssize_t last, last_exclusive;
 	char path[];
 };
 

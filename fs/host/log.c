@@ -6,6 +6,7 @@
 #include "host/log.h"
 
 #include "host/memory.h"
+#include "host/safe.h"
 #include "host/signals.h"
 #include "lockcore.h"
 #include "pure/per_user.h"
@@ -258,20 +259,6 @@ static bool admit_line(uid_t uid, enum lc_level level)
 	return room;
 }
 
-/* Names are users' text: one line stays one line, and no terminal gets control characters. */
-static void neutralise(char *text)
-{
-	size_t len = strlen(text), n = 0;
-
-	while (n < len) {
-		size_t size = lc_text_shown(text + n, len - n);
-
-		if (size == 0)
-			text[n] = '?';
-		n += size > 0 ? size : 1;
-	}
-}
-
 static void put_formatted(uid_t uid, enum lc_level level, const char *format, va_list args)
 {
 	char text[TEXT_MAX];
@@ -279,7 +266,7 @@ static void put_formatted(uid_t uid, enum lc_level level, const char *format, va
 
 	if ((size_t)len < sizeof(text))
 		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
-	neutralise(text);
+	safe_text(text, sizeof(text), text, SAFE_LINE); /* names are users' text */
 	if (!put(level, text))
 		drop_line(window_of(uid, level));
 }

@@ -2,6 +2,7 @@
 #include "setup/options.h"
 
 #include "host/duration.h"
+#include "host/safe.h"
 #include "setup/credentials.h"
 #include "setup/mountpoint.h"
 #include "setup/source.h"
@@ -184,10 +185,8 @@ __attribute__((format(printf, 3, 4))) static bool complain(int *ret_status, int 
 	if (vasprintf(&line, format, args) < 0)
 		line = NULL;
 	va_end(args);
-	for (char *c = line; c && *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	fprintf(stderr, "zklockfs: %s%s\n", line ? line : strerror(ENOMEM),
+	fprintf(stderr, "zklockfs: %s%s\n",
+	        line ? safe_text(line, strlen(line) + 1, line, SAFE_LINE) : strerror(ENOMEM),
 	        status == EXIT_USAGE ? "; try zklockfs --help" : "");
 	free(line);
 	*ret_status = status;

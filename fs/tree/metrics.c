@@ -6,6 +6,7 @@
  */
 #include "tree/view.h"
 
+#include "host/safe.h"
 #include "tree/history.h"
 
 #include <errno.h>
@@ -36,25 +37,13 @@ static void begin_family(struct metrics_page *page, const char *name, const char
 
 static void print_label(struct metrics_page *page, const char *name, const char *value)
 {
-	size_t left = strlen(value);
+	char next[SAFE_MAX];
 
 	PRINT(page, "%s=\"", name);
 	while (*value) {
-		size_t length = lc_text_shown(value, left);
+		size_t len = safe_next(&value, SAFE_LABEL, next);
 
-		if (length == 0)
-			length = lc_text_harmful(value, left);
-		if (length == 0)
-			PRINT(page, "?");
-		else if (*value == '\n')
-			PRINT(page, "\\n");
-		else if (*value == '"' || *value == '\\')
-			PRINT(page, "\\%c", *value);
-		else
-			PRINT(page, "%.*s", (int)length, value);
-		length += length == 0;
-		value += length;
-		left -= length;
+		page->ok &= fwrite(next, 1, len, page->file) == len;
 	}
 	PRINT(page, "\"");
 }

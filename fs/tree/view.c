@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/view.h"
 
+#include "host/safe.h"
 #include "tree/snapshot.h"
 
 #include <errno.h>
@@ -36,19 +37,6 @@ static const char *or_dash(const char *text)
 	return text && *text ? text : "-";
 }
 
-/* As one word, so that it makes no other field. */
-static const char *format_word(char buffer[LC_COMMAND_MAX + 1], const char *text)
-{
-	size_t len = strlen(text), n = 0;
-
-	for (size_t at = 0, blank; at<len; at += blank> 0 ? blank : 1) {
-		blank = lc_text_blank(text + at, len - at);
-		buffer[n++] = (char)(blank > 0 ? '_' : text[at]);
-	}
-	buffer[n] = '\0';
-	return or_dash(buffer);
-}
-
 const char *view_reason(const struct lc_entry_info *info)
 {
 	if (info->entry.incompatible)
@@ -62,14 +50,13 @@ const char *view_reason(const struct lc_entry_info *info)
 /* A node's name as others may have made it. */
 static bool print_safe(FILE *file, const char *text)
 {
+	char next[SAFE_MAX];
 	bool ok = true;
 
-	for (size_t left = strlen(text); left > 0;) {
-		size_t size = lc_text_shown(text, left);
+	while (*text) {
+		size_t len = safe_next(&text, SAFE_LINE, next);
 
-		ok &= size > 0 ? fwrite(text, 1, size, file) == size : fputc('?', file) != EOF;
-		text += size > 0 ? size : 1;
-		left -= size > 0 ? size : 1;
+		ok &= fwrite(next, 1, len, file) == len;
 	}
 	return ok;
 }
@@ -128,12 +115,15 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		      "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s "
 		      "token=%" PRId64,
 		      name, info->entry.host, format_number(pid, info->entry.pid, 0),
-		      format_number(uid, info->uid, -1), format_word(command, info->command),
+		      format_number(uid, info->uid, -1),
+		      or_dash(safe_text(command, sizeof(command), info->command, SAFE_WORD)),
 		      view_time(queued, info->queued_since_ms),
 		      view_time(held, info->held_since_ms), info->token);
 		if (!info->entry.of_mount)
-			PRINT(file, " client=%s data=%s", format_word(client, info->entry.client),
-			      format_word(data, info->reason));
+			PRINT(file, " client=%s data=%s",
+			      or_dash(safe_text(client, sizeof(client), info->entry.client,
+			                        SAFE_WORD)),
+			      or_dash(safe_text(data, sizeof(data), info->reason, SAFE_WORD)));
 		PRINT(file, " reason=%s\n", or_dash(view_reason(info)));
 	}
 	return finish(file, ret_text, ok);

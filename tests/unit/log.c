@@ -323,7 +323,7 @@ static void one_message_is_one_line(void **state)
 	         "two\nlines\r\x7f\x1b[31m\xc2\x9b"
 	         "31m\xc3\x9b");
 	assert_int_equal(lines(), 1);
-	assert_string_equal(text, "zklockfs: two?lines???[31m??"
+	assert_string_equal(text, "zklockfs: two?lines???[31m?"
 	                          "31m\xc3\x9b\n");
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';

@@ -18,7 +18,7 @@ static size_t put_octal(char ret[SAFE_MAX], const char *bytes, size_t count)
 	return 4 * count;
 }
 
-static size_t put(char ret[SAFE_MAX], const char *text, size_t len)
+static size_t put_bare(char ret[SAFE_MAX], const char *text, size_t len)
 {
 	memcpy(ret, text, len);
 	return len;
@@ -33,19 +33,19 @@ size_t safe_next(const char **text, enum safe how, char ret[SAFE_MAX])
 
 	*text += size > 0 ? size : 1;
 	if (how == SAFE_WORD && blank)
-		return put(ret, "_", 1);
+		return put_bare(ret, "_", 1);
 	if (how == SAFE_COLUMN && size == 0)
-		return put(ret, at, 1);
+		return put_bare(ret, at, 1);
 	if (how == SAFE_COLUMN &&
 	    (*at == ' ' || *at == '\\' || (size > 1 && (blank || shown == 0))))
 		return put_octal(ret, at, size);
 	if (how == SAFE_LABEL && *at == '\n')
-		return put(ret, "\\n", 2);
+		return put_bare(ret, "\\n", 2);
 	if (how == SAFE_LABEL && (*at == '"' || *at == '\\'))
-		return put(ret, *at == '"' ? "\\\"" : "\\\\", 2);
+		return put_bare(ret, *at == '"' ? "\\\"" : "\\\\", 2);
 	if (how == SAFE_LABEL && size > 0)
-		return put(ret, at, size);
-	return shown > 0 ? put(ret, at, shown) : put(ret, "?", 1);
+		return put_bare(ret, at, size);
+	return shown > 0 ? put_bare(ret, at, shown) : put_bare(ret, "?", 1);
 }
 
 char *safe_text(char *room, size_t size, const char *text, enum safe how)

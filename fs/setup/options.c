@@ -6,7 +6,7 @@
 #include "setup/credentials.h"
 #include "setup/mountpoint.h"
 #include "setup/source.h"
-#include "tree/view.h"
+#include "tree/facts.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -377,7 +377,7 @@ static bool read_owner(const struct raw *raw, struct options *options, int *ret_
 	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
 	                   ret_status) &&
 	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status) &&
-	       read_number("metrics_locks", raw->metrics_locks, 10, 0, VIEW_LONGEST_MAX,
+	       read_number("metrics_locks", raw->metrics_locks, 10, 0, FACTS_LONGEST_MAX,
 	                   &options->metrics_locks, ret_status);
 }
 

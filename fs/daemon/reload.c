@@ -129,6 +129,7 @@ void reload_done(struct reload *reload)
 	} else {
 		counted.reloads++;
 	}
+	reload->ledger->looked_ns = 0; /* the next record has that count */
 	pending_wake_all(front);
 	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * facts.c - .zklockfs/status, a line for each fact; and .zklockfs/metrics: facts and what was
- * counted, in the text format of Prometheus, version 0.0.4. Base units, counters that end in _total.
- * Each series has the mount point as a label: one collector may read the metrics of several mounts.
+ * counted, in the text format of Prometheus, version 0.0.4. Units are base units, counters end in
+ * _total. Each series has the mount point as a label: one collector may read the metrics of several
+ * mounts.
  */
 #include "tree/facts.h"
 

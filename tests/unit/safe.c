@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What others have written stays one line, word, column or label; and is cut between two characters.
+ * What others have written stays one line, word, column or label, and is cut between two
+ * characters.
  */
 #include "host/safe.h"
 

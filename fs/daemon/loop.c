@@ -219,52 +219,57 @@ _Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + IN
                        STORE_REQUESTS_BYTES,
                "a turn may read more than the store has room for");
 
-/* Reads into the store: after a crash the requests since the last commit are served again. */
-static ssize_t receive_request(struct loop *loop, struct fuse_buf *buffer)
+/* Reads into the store: after a crash the requests since the last commit are served again. NULL:
+ * errno, as read(2). Without memory for a request none is read, and the kernel keeps it. */
+static struct request *receive_request(struct loop *loop)
 {
 	struct store *store = loop->front->stored.store;
 	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
+	struct request *request;
 	ssize_t n;
 
 	if (!room)
 		store_spoil(store);
-	buffer->mem = room ? room : loop->deferred.mem;
-	n = read(loop->front->answers.fd, buffer->mem, REQUEST_BYTES);
+	if (!loop->room)
+		loop->room = request_alloc(REQUEST_BYTES);
+	errno = EAGAIN;
+	if (!loop->room)
+		return NULL;
+	n = read(loop->front->answers.fd, room ? room : request_bytes(loop->room), REQUEST_BYTES);
 	if (n <= 0)
-		return n;
+		return NULL;
 	if (room)
 		store_request_add(store, (size_t)n);
-	trace_request(loop->front, buffer->mem, (size_t)n);
-	return n;
-}
-
-/* After the next commit other requests may take its place in the store: so it is copied. */
-static void defer_request(struct loop *loop, const struct fuse_buf *buffer)
-{
-	if (buffer->mem != loop->deferred.mem)
-		memcpy(loop->deferred.mem, buffer->mem, buffer->size);
-	loop->deferred.size = buffer->size;
-	pending_defer(loop->front, buffer);
-}
-
-/* The next request; returns as read(2) does. The clock is read after the request, since this
- * reading decides the answer. */
-static ssize_t next_request(struct loop *loop, struct fuse_buf *buffer)
-{
-	bool deferred = loop->deferred.size > 0;
-	ssize_t n = deferred ? (ssize_t)loop->deferred.size : receive_request(loop, buffer);
-
-	if (deferred)
-		buffer->mem = loop->deferred.mem;
-	if (n <= 0)
-		return n;
-	buffer->size = (size_t)n;
-	if (in_doubt(loop)) {
-		defer_request(loop, buffer);
-		return 0;
+	else
+		room = request_bytes(loop->room);
+	request = request_new(loop->front, room, (size_t)n, NULL);
+	if (!request) {
+		request = request_new(loop->front, room, (size_t)n, loop->room);
+		loop->room = NULL;
 	}
-	loop->deferred.size = 0;
-	return n;
+	return request;
+}
+
+/* After the next commit other requests take its place in the store. */
+static void defer_request(struct loop *loop, struct request *request)
+{
+	request_keep(request);
+	loop->deferred = request;
+}
+
+/* NULL: errno, as read(2). The clock is read after the request, since this reading decides the
+ * answer. */
+static struct request *next_request(struct loop *loop)
+{
+	struct request *request = loop->deferred ? loop->deferred : receive_request(loop);
+
+	loop->deferred = NULL;
+	if (request && in_doubt(loop)) {
+		defer_request(loop, request);
+		errno = EAGAIN;
+		return NULL;
+	}
+	return request;
 }
 
 /* Without records the mount is served, but no other process can take it over. */
@@ -317,67 +322,72 @@ static bool may_read_on(struct loop *loop)
 	return false;
 }
 
-static void serve_request(struct loop *loop, const struct fuse_buf *buffer)
+static void serve_request(struct loop *loop, struct request *request)
 {
-	const struct fuse_in_header *header = buffer->mem;
+	const struct fuse_interrupt_in *in = (const void *)(&request->in + 1);
+	struct request *other = NULL;
 
+	if (request->in.opcode == FUSE_INTERRUPT)
+		other = request_find(loop->front, in->unique);
+	if (other)
+		trace_interrupt(other);
 	/* The request that it interrupts comes first; once that is answered nothing is left. */
-	if (header->opcode == FUSE_INTERRUPT &&
-	    inbox_serve_now(loop->front, loop->fuse,
-	                    ((const struct fuse_interrupt_in *)(header + 1))->unique))
-		return;
-	pending_serve(loop->front, loop->fuse, buffer);
+	if (other && inbox_serve_now(other))
+		request_drop(request);
+	else
+		request_take(request);
 }
 
 /* There are more requests than one turn serves: inbox.h. */
 static void read_ahead(struct loop *loop)
 {
 	struct frontend *front = loop->front;
-	struct fuse_buf buffer = {0};
 	int64_t until_us = front->clock_us() + REQUESTS_US;
 	size_t bytes = 0; /* also of those that are served at once */
 
 	for (int i = 0;
 	     i < READS_PER_TURN && bytes < INBOX_BYTES_MAX && !inbox_is_full(&front->inbox); i++) {
-		ssize_t n = receive_request(loop, &buffer);
+		struct request *request = receive_request(loop);
 
-		if (n < 0 && may_read_on(loop))
+		if (!request && may_read_on(loop))
 			continue;
-		if (n <= 0)
+		if (!request)
 			return;
-		buffer.size = (size_t)n;
-		bytes += buffer.size;
-		if (inbox_takes(&buffer) && inbox_add(front, &buffer))
+		bytes += request->len;
+		if (inbox_takes(request) && inbox_add(request))
 			continue;
 		if (in_doubt(loop)) {
-			defer_request(loop, &buffer);
+			defer_request(loop, request);
 			return;
 		}
-		serve_request(loop, &buffer);
+		serve_request(loop, request);
 		finish_request(loop);
 		if (front->clock_us() >= until_us)
 			return;
 	}
 }
 
-/* As read(2): 0 is for nothing that is served now. */
-static ssize_t serve_next(struct loop *loop)
+/* False: errno, as read(2); EAGAIN: nothing is served now. */
+static bool serve_next(struct loop *loop)
 {
-	struct fuse_buf buffer = {0};
-	ssize_t n;
+	struct request *request;
 
-	if (loop->deferred.size == 0 && !inbox_is_empty(&loop->front->inbox))
-		return !in_doubt(loop) && inbox_serve(loop->front, loop->fuse);
-	n = next_request(loop, &buffer);
-	if (n > 0)
-		serve_request(loop, &buffer);
-	return n;
+	if (!loop->deferred && !inbox_is_empty(&loop->front->inbox)) {
+		bool served = !in_doubt(loop) && inbox_serve(loop->front);
+
+		errno = EAGAIN;
+		return served;
+	}
+	request = next_request(loop);
+	if (request)
+		serve_request(loop, request);
+	return request;
 }
 
 /* Requests that are not served yet. */
 static bool has_read(const struct loop *loop)
 {
-	return loop->deferred.size > 0 || !inbox_is_empty(&loop->front->inbox);
+	return loop->deferred || !inbox_is_empty(&loop->front->inbox);
 }
 
 /* Not by libfuse's own loop, which prints messages about what is no error here. */
@@ -385,18 +395,18 @@ static void serve_requests(struct loop *loop)
 {
 	int64_t until_us;
 
-	if (loop->deferred.size == 0 && (loop->crowded || has_read(loop)))
+	if (!loop->deferred && (loop->crowded || has_read(loop)))
 		read_ahead(loop);
 	loop->crowded = false;
 	until_us = loop->front->clock_us() +
 	           (inbox_is_empty(&loop->front->inbox) ? REQUESTS_US : CROWD_US);
 	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->front->clock_us() < until_us);
 	     i++) {
-		ssize_t n = serve_next(loop);
+		bool served = serve_next(loop);
 
-		if (n < 0 && may_read_on(loop))
+		if (!served && may_read_on(loop))
 			continue;
-		if (n <= 0)
+		if (!served)
 			return;
 		finish_request(loop);
 		if (fuse_session_exited(loop->fuse))
@@ -485,7 +495,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		read_signals(loop);
 	if (fds[POLL_KEEPER].revents) {
 		keeper_listen();
-		front->facts.keeper_up = 0;
+		front->facts.keeper_gone = true;
 	}
 	holds_process(front, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	servers_process(&loop->servers, front->lc, front->clock_us(), &fds[POLL_SERVERS]);
@@ -536,9 +546,8 @@ bool loop_serve(struct loop *loop)
 	struct frontend *front = loop->front;
 	bool told = false;
 
-	loop->deferred.mem = malloc(REQUEST_BYTES);
-	while (loop->deferred.mem && !loop->gone && !fuse_session_exited(loop->fuse) &&
-	       loop->terms < 2 && loop->stage != LOOP_OVER &&
+	while (!loop->gone && !fuse_session_exited(loop->fuse) && loop->terms < 2 &&
+	       loop->stage != LOOP_OVER &&
 	       !(loop->stage > LOOP_SERVES && front->parked == 0 && loop->detacher <= 0 &&
 	         !somebody_stays(loop))) {
 		loop_turn(loop, loop->stage > LOOP_SERVES ? loop->stage_ends_us : INT64_MAX);
@@ -551,12 +560,12 @@ bool loop_serve(struct loop *loop)
 		if (told)
 			contact_tend(&loop->contact, front, loop->options);
 		if (reload_is_under_way(&loop->reload))
-			reload_process(&loop->reload, loop->deferred.size == 0 && !in_doubt(loop) &&
+			reload_process(&loop->reload, !loop->deferred && !in_doubt(loop) &&
 			                                      !answers_are_unsent(front));
 	}
 	finish_turn(loop);
-	free(loop->deferred.mem);
-	loop->deferred = (struct fuse_buf){0};
+	free(loop->room);
+	loop->room = NULL;
 	return told;
 }
 

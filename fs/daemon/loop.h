@@ -42,7 +42,8 @@ struct loop {
 	bool adopts;              /* it goes on with the mount of another program */
 	bool gone;                /* the kernel has ended the connection */
 	bool unrecorded;          /* a record could not be written: none is any more */
-	struct fuse_buf deferred; /* a request that was read and is not served yet; size 0: none */
+	struct request *deferred; /* it was read, in doubt, and is not served yet; NULL: none */
+	struct request *room;     /* for the next request that is read; or NULL */
 	bool crowded;             /* the last turn may have left requests unserved */
 	bool doubted;             /* the clock was in doubt when it was asked last */
 };

@@ -31,7 +31,6 @@
 #include "host/subuid.h"
 #include "port/ensemble_zookeeper.h"
 #include "request/frontend.h"
-#include "request/trace.h"
 #include "setup/check.h"
 #include "setup/credentials.h"
 #include "setup/mount_error.h"
@@ -177,9 +176,8 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	guardian_end(guardian, clean);
 	if (mount.fuse)
 		fuse_session_destroy(mount.fuse); /* last: until now requests may be answered */
-	trace_finish(loop->front);
 	inbox_finish(&loop->front->inbox);
-	pending_finish(loop->front);
+	requests_finish(loop->front);
 	ensemble_zookeeper_destroy(loop->ensemble);
 	return exit_status;
 }
@@ -209,7 +207,7 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->facts.servers = &loop->servers;
 	front->facts.covered = loop->covers.text;
 	front->facts.on_lost = guardian_on_lost_name(options->on_lost);
-	front->facts.keeper_up = options->keeper ? 1 : -1;
+	front->facts.keeper = options->keeper;
 	log->clock_us = clock_now_us;
 	log->log_takes = options->log_takes;
 	log->audit = options->audit;
@@ -312,8 +310,7 @@ static int go_to_work(struct options *options, struct loop *loop, struct store *
 	if (adopted)
 		credentials_confine(options->credentials);
 	if (adopted || start_others(options, &keeper, &front->guardian)) {
-		if (options->keeper && keeper_fd() < 0)
-			front->facts.keeper_up = 0;
+		front->facts.keeper_gone = options->keeper && keeper_fd() < 0;
 		status = run_daemon(options, loop, adopted);
 	}
 	book_finish(&front->stored);

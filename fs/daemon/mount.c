@@ -98,38 +98,40 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 	return true;
 }
 
-/* What libfuse has instead of the kernel's device: a pipe without a reader. So no answer can get
- * past pending.c; and it polls POLLERR, as the device of an unmounted filesystem, so that libfuse
- * unmounts nothing: it would take whatever is topmost at the path. */
-static int open_stand_in(void)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	close(fds[0]);
-	return fds[1];
-}
-
 /* libfuse has opened the device; from now on it is ours. */
 static bool take_device(struct frontend *front, struct fuse_session *fuse)
 {
-	int fd = fuse_session_fd(fuse), stand_in = open_stand_in();
-	int device = stand_in < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	bool taken = device >= 0 && dup3(stand_in, fd, O_CLOEXEC) == fd;
+	int fd = fuse_session_fd(fuse), end = requests_begin(front, fuse);
+	int device = end < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	bool taken = device >= 0 && dup3(end, fd, O_CLOEXEC) == fd;
 
 	front->answers.fd = device;
-	if (stand_in >= 0)
-		close(stand_in);
-	if (taken)
-		pending_follow(front, fuse);
+	if (end >= 0)
+		close(end);
 	return taken;
+}
+
+/* A pipe without a reader polls POLLERR, as the device of an unmounted filesystem. So libfuse
+ * unmounts nothing: it would take whatever is topmost at the path. */
+static bool make_libfuse_see_the_end(struct fuse_session *fuse)
+{
+	int fds[2];
+	bool sees;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return false;
+	close(fds[0]);
+	sees = dup3(fds[1], fuse_session_fd(fuse), O_CLOEXEC) >= 0;
+	close(fds[1]);
+	return sees;
 }
 
 static void close_device(struct frontend *front, struct fuse_session *fuse)
 {
-	fuse_session_unmount(fuse);
-	pending_follow(front, fuse); /* it has closed its descriptor, and may have answers still */
+	if (make_libfuse_see_the_end(fuse))
+		fuse_session_unmount(fuse);
+	close(front->pending.libfuse);
+	front->pending.libfuse = -1;
 	answers_end(front);
 }
 
@@ -202,19 +204,19 @@ void mount_adopt(struct options *options, struct loop *loop, struct mount *mount
 {
 	bool crashed = loop->reload.crash.signal != 0;
 	struct frontend *front = loop->front;
-	char stand_in[32];
+	char end[32];
 
-	snprintf(stand_in, sizeof(stand_in), "/dev/fd/%d", open_stand_in());
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
-	if (!mount->fuse || fuse_session_mount(mount->fuse, stand_in) < 0)
+	snprintf(end, sizeof(end), "/dev/fd/%d", requests_begin(front, mount->fuse));
+	if (!mount->fuse || fuse_session_mount(mount->fuse, end) < 0)
 		carry->refuse("no FUSE session can begin");
-	pending_follow(front, mount->fuse);
-	if (!pending_serve_init(front, mount->fuse))
+	if (!requests_serve_init(front))
 		carry->refuse("libfuse does not answer");
 	if (crashed)
 		answers_emit_again(front);
-	pending_replay(front, mount->fuse, crashed, inbox_keep_in_doubt);
-	pending_replay_read(front, mount->fuse, inbox_keep_in_doubt);
+	requests_replay(front, crashed, inbox_keep_in_doubt);
+	if (!requests_replay_read(front, inbox_keep_in_doubt))
+		carry->refuse("there was no memory for a request");
 	lc_claimed(front->lc);
 }
 

@@ -123,14 +123,13 @@ void reload_done(struct reload *reload)
 	char after[64] = "";
 
 	if (reload->crash.signal) {
-		counted.adoptions++;
+		front->facts.adoptions++;
 		stopped_us = reload->crash.at_us;
 		snprintf(after, sizeof(after), " after a crash (signal %d)", reload->crash.signal);
 	} else {
-		counted.reloads++;
+		front->facts.reloads++;
 	}
-	reload->ledger->looked_ns = 0; /* the next record has that count */
-	pending_wake_all(front);
+	answers_wake_all(front);
 	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s%s in %" PRId64

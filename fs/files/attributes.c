@@ -136,12 +136,12 @@ double attributes_timeout(const struct frontend *front, const struct node *node)
 	return left > 0 ? left : 0;
 }
 
-static void reply_attributes(struct frontend *front, fuse_req_t req, const struct node *node)
+static void reply_attributes(struct frontend *front, struct request *req, const struct node *node)
 {
 	struct stat st;
 
 	attributes(front, node, &st);
-	fuse_reply_attr(req, &st, attributes_timeout(front, node));
+	reply_attr(req, &st, attributes_timeout(front, node));
 }
 
 /* A request for a file of the lock is answered from memory if need be: the file of a held
@@ -164,11 +164,12 @@ static void lock_read(void *ctx, int err, const struct lc_lock_info *info)
 	parked_free(parked);
 }
 
-void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void attributes_get(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *node = node_asked(req, ino);
-	uid_t uid = fuse_req_ctx(req)->uid;
+	uid_t uid = req->in.uid;
 	struct parked *parked;
 	bool crowded;
 
@@ -202,7 +203,7 @@ static void lock_changed(void *ctx, int err, const struct lc_lock_info *info)
 
 /* The engine checks whether the user may: the kernel has checked with attributes that it saw
  * before, and the lock may belong to another user by now. */
-static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
+static struct lc_change wanted_change(struct request *req, const struct node *node,
                                       const struct stat *wanted, int to_set)
 {
 	bool mode = to_set & FUSE_SET_ATTR_MODE;
@@ -214,7 +215,7 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
 	};
 
 	return (struct lc_change){
-		.by = fuse_req_ctx(req)->uid,
+		.by = req->in.uid,
 		.set_uid = to_set & FUSE_SET_ATTR_UID,
 		.set_gid = to_set & FUSE_SET_ATTR_GID,
 		.set_mode = mode && node->kind == NODE_LOCK,
@@ -223,7 +224,7 @@ static struct lc_change wanted_change(fuse_req_t req, const struct node *node,
 	};
 }
 
-static void set_of_lock(struct frontend *front, fuse_req_t req, struct node *node,
+static void set_of_lock(struct frontend *front, struct request *req, struct node *node,
                         const struct stat *wanted, int to_set)
 {
 	mode_t none = node->kind == NODE_LOCK ? S_ISUID : S_ISUID | S_ISGID | S_ISVTX;
@@ -231,7 +232,7 @@ static void set_of_lock(struct frontend *front, fuse_req_t req, struct node *nod
 	struct parked *parked;
 
 	if ((to_set & FUSE_SET_ATTR_MODE) && (wanted->st_mode & none)) {
-		fuse_reply_err(req, EINVAL);
+		reply_err(req, EINVAL);
 		return;
 	}
 	parked = park(front, req, node, sizeof(*parked));
@@ -253,13 +254,13 @@ static void value_truncated(void *ctx, int err)
 
 /* A user who may write `value` may empty it. Its length cannot be set in another way. `file`: by
  * which it is done, or NULL. */
-static void truncate_value(struct frontend *front, fuse_req_t req, struct node *node,
+static void truncate_value(struct frontend *front, struct request *req, struct node *node,
                            const struct open_file *file, off_t size)
 {
 	struct parked *parked;
 
 	if (size != 0) {
-		fuse_reply_err(req, EINVAL);
+		reply_err(req, EINVAL);
 		return;
 	}
 	parked = file ? park_by(front, req, node, sizeof(*parked), budget_uid(file))
@@ -279,10 +280,11 @@ static bool sets_times(int to_set)
 /* Times are the ensemble's. A program that locks by mkdir(2) and keeps the directory's time
  * fresh has to be told that it cannot: it would rely on its lock, while others see it grow stale.
  * Truncation changes nothing but `value`. */
-void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+void attributes_set(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int to_set,
                     struct fuse_file_info *fi)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *node = node_asked(req, ino);
 	struct stat st;
 
@@ -290,7 +292,7 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 		return;
 	attributes(front, node, &st);
 	if (sets_times(to_set))
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
 		truncate_value(front, req, node, fi ? open_file_find(front, fi->fh) : NULL,
 		               wanted->st_size);
@@ -301,7 +303,7 @@ void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_
 	          (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
 	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != st.st_uid) ||
 	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != st.st_gid))
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 	else
 		reply_attributes(front, req, node);
 }

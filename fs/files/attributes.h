@@ -22,8 +22,8 @@ void attributes(const struct frontend *front, const struct node *node, struct st
 /* How long the kernel may go on believing them, in seconds. */
 double attributes_timeout(const struct frontend *front, const struct node *node);
 
-void attributes_get(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
-void attributes_set(fuse_req_t req, fuse_ino_t ino, struct stat *wanted, int to_set,
+void attributes_get(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi);
+void attributes_set(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int to_set,
                     struct fuse_file_info *fi);
 
 #endif

@@ -7,7 +7,6 @@
 #include "files/dir.h"
 
 #include "files/lists.h"
-#include "request/frontend.h"
 #include "request/parked.h"
 #include "tree/fixed.h"
 #include "tree/snapshot.h"
@@ -59,49 +58,45 @@ static bool is_start(const struct content *content, off_t off)
 	       (off == 0 || content->data[off - 1] == '\0');
 }
 
-static void reply_names(fuse_req_t req, const struct dir *dir, size_t size, off_t off)
+static void reply_names(struct request *req, const struct dir *dir, size_t size, off_t off)
 {
 	const struct content *content = dir->content;
 	char *buffer = malloc(size);
 	size_t used = 0;
 
 	if (!buffer) {
-		fuse_reply_err(req, ENOMEM);
+		reply_err(req, ENOMEM);
 		return;
 	}
 	while (is_start(content, off)) {
 		const char *name = content->data + off + 1;
-		struct stat st = {.st_mode = name[-1] == 'd' ? S_IFDIR : S_IFREG,
-		                  .st_ino = UINT32_MAX};
 		off_t next = off + 1 + (off_t)strlen(name) + 1;
-		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, next);
 
-		if (need > size - used)
+		if (!reply_add_name(buffer, &used, size, name, name[-1] == 'd' ? S_IFDIR : S_IFREG,
+		                    next))
 			break;
-		used += need;
 		off = next;
 	}
-	fuse_reply_buf(req, buffer, used);
+	reply_buf(req, buffer, used);
 	free(buffer);
 }
 
 /* The list that was made of the lock, from its start. */
-static void reply_list(struct frontend *front, fuse_req_t req, const struct node *node,
+static void reply_list(struct frontend *front, struct request *req, const struct node *node,
                        struct dir *dir, const struct dir_list *list, size_t size)
 {
 	const struct content *content = NULL;
 
 	errno = ENOMEM;
 	if (!list->failed)
-		content = content_get(&front->contents, node, fuse_req_ctx(req)->uid, list->data,
-		                      list->len);
+		content = content_get(&front->contents, node, req->in.uid, list->data, list->len);
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
 		stored_touch(&dir->base.stored);
 		reply_names(req, dir, size < FIRST_PAGE ? size : FIRST_PAGE, 0);
 	} else {
-		fuse_reply_err(req, errno);
+		reply_err(req, errno);
 	}
 }
 
@@ -177,7 +172,8 @@ static void dir_listed(void *ctx, int err, const struct lc_listing *listing)
 	parked_free(parked);
 }
 
-static void dir_read(struct open_file *file, fuse_req_t req, fuse_ino_t ino, size_t size, off_t off)
+static void dir_read(struct open_file *file, struct request *req, uint64_t ino, size_t size,
+                     off_t off)
 {
 	struct frontend *front = file->front;
 	struct node *node = node_by_ino(front->nodes, ino);
@@ -225,13 +221,13 @@ static const struct file_ops dir_ops = {
 	.carry = dir_carry,
 };
 
-void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct open_file *file =
-		open_file_new(frontend_of(req), &dir_ops, NULL, fuse_req_ctx(req)->uid);
+	struct request *req = request_of(fuse);
+	struct open_file *file = open_file_new(req->front, &dir_ops, NULL, req->in.uid);
 
 	(void)ino, (void)fi;
-	open_file_reply(file, req, file ? 0 : -errno);
+	reply_open(req, file, file ? 0 : -errno);
 }
 
 void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)

@@ -7,7 +7,7 @@
 
 #include "request/frontend.h"
 
-void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi);
 /* Those that are remembered; the last call. */
 void dir_lists_finish(struct lists *lists);
 void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);

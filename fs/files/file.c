@@ -11,21 +11,23 @@
 #include "hold/advisory.h"
 #include "hold/handle.h"
 #include "hold/hold.h"
+#include "request/reply.h"
 
 #include <poll.h>
 
 /* NULL: there is none of that number. */
-static struct open_file *file_of(fuse_req_t req, const struct fuse_file_info *fi)
+static struct open_file *file_of(const struct request *req, const struct fuse_file_info *fi)
 {
-	return open_file_find(frontend_of(req), fi->fh);
+	return open_file_find(req->front, fi->fh);
 }
 
-void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void file_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *node = node_asked(req, ino);
 
-	if (!node)
+	if (!node || hold_resume(req))
 		return;
 	if (node->kind == NODE_LOCKS)
 		locks_open(front, req, node, fi->flags);
@@ -37,85 +39,93 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		handle_open(front, req, node, fi->flags);
 }
 
-void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+void file_read(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
 	if (!file || !file->ops->read)
-		fuse_reply_err(req, EBADF);
+		reply_err(req, EBADF);
 	else
 		file->ops->read(file, req, size, off);
 }
 
-void file_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+void file_readdir(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t off,
+                  struct fuse_file_info *fi)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	if (file && file->ops->readdir)
 		file->ops->readdir(file, req, ino, size, off);
 	else
-		fuse_reply_err(req, EBADF);
+		reply_err(req, EBADF);
 }
 
-void file_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
+void file_write(fuse_req_t fuse, fuse_ino_t ino, const char *data, size_t size, off_t off,
                 struct fuse_file_info *fi)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
 	if (file && file->ops->write)
 		file->ops->write(file, req, data, size, off);
 	else
-		fuse_reply_err(req, EBADF);
+		reply_err(req, EBADF);
 }
 
-void file_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+void file_fsync(fuse_req_t fuse, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino, (void)datasync;
 	if (file && file->ops->fsync)
 		file->ops->fsync(file, req);
 	else
-		fuse_reply_err(req, 0);
+		reply_err(req, 0);
 }
 
-void file_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+void file_poll(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi,
                struct fuse_pollhandle *ph)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
-	uint64_t poller = ph ? pending_poller(frontend_of(req)) : 0;
+	const struct fuse_poll_in *in = (const void *)(&req->in + 1);
 
 	(void)ino;
 	if (ph)
 		fuse_pollhandle_destroy(ph);
 	if (file && file->ops->poll)
-		file->ops->poll(file, req, fi->poll_events, poller);
+		file->ops->poll(file, req, fi->poll_events, ph ? in->kh : 0);
 	else
-		fuse_reply_poll(req, POLLIN | POLLOUT);
+		reply_poll(req, POLLIN | POLLOUT);
 }
 
 /* Only the flock door's files ask for it. */
-void file_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void file_flush(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
 	if (file && file->ops->flush)
 		file->ops->flush(file, req, fi->lock_owner);
 	else
-		fuse_reply_err(req, 0);
+		reply_err(req, 0);
 }
 
-void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+void file_release(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
 	if (file)
 		open_file_close(file);
-	fuse_reply_err(req, 0);
+	reply_err(req, 0);
 }
 
 static bool is_of_door(const struct open_file *file)
@@ -143,36 +153,43 @@ void files_end(struct frontend *front)
 
 /* On other files they are refused: left to the kernel these would be locks on this host
  * alone, and look like success. */
-void file_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
+void file_flock(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi, int op)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
+	if (hold_resume(req))
+		return;
 	if (file && file->ops->flock)
 		file->ops->flock(file, req, fi->lock_owner, op);
 	else
-		fuse_reply_err(req, op & LOCK_UN ? 0 : EINVAL);
+		reply_err(req, op & LOCK_UN ? 0 : EINVAL);
 }
 
-void file_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
+void file_getlk(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
 	if (file && file->ops->getlk)
 		file->ops->getlk(file, req, fi->lock_owner, lock);
 	else
-		fuse_reply_err(req, EINVAL);
+		reply_err(req, EINVAL);
 }
 
-void file_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
+void file_setlk(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *lock,
                 int sleep)
 {
+	struct request *req = request_of(fuse);
 	struct open_file *file = file_of(req, fi);
 
 	(void)ino;
+	if (hold_resume(req))
+		return;
 	if (file && file->ops->setlk)
 		file->ops->setlk(file, req, fi->lock_owner, lock, sleep);
 	else
-		fuse_reply_err(req, lock->l_type == F_UNLCK ? 0 : EINVAL);
+		reply_err(req, lock->l_type == F_UNLCK ? 0 : EINVAL);
 }

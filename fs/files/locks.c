@@ -6,6 +6,7 @@
 #include "host/kernel_limit.h"
 #include "host/log.h"
 #include "host/row.h"
+#include "request/reply.h"
 #include "tree/view.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@
 struct locks_file {
 	struct open_file base;
 	struct walk *walk;
-	fuse_req_t req; /* somebody reads; or NULL */
+	struct request *req; /* somebody reads; or NULL */
 	size_t size;
 	int64_t since_us;
 	int error;   /* after the text */
@@ -125,9 +126,9 @@ static bool add_lock_lines(struct locks_file *file)
 
 /* ---- reading ---- */
 
-static fuse_req_t stop_reader(struct locks_file *file)
+static struct request *stop_reader(struct locks_file *file)
 {
-	fuse_req_t req = file->req;
+	struct request *req = file->req;
 
 	file->req = NULL;
 	file->base.front->parked--;
@@ -136,26 +137,17 @@ static fuse_req_t stop_reader(struct locks_file *file)
 
 static void refuse_reader(struct locks_file *file, int error)
 {
-	fuse_req_t req = stop_reader(file);
-
-	fuse_req_interrupt_func(req, NULL, NULL);
-	fuse_reply_err(req, -error);
+	reply_err(stop_reader(file), -error);
 }
 
 static void reply_lines(struct locks_file *file)
 {
-	fuse_req_t req = stop_reader(file);
-
-	fuse_req_interrupt_func(req, NULL, NULL);
-	fuse_reply_buf(req, file->text, file->size < file->len ? file->size : file->len);
+	reply_buf(stop_reader(file), file->text, file->size < file->len ? file->size : file->len);
 }
 
-static void interrupt_reader(fuse_req_t req, void *ctx)
+static void interrupt_reader(void *ctx)
 {
-	struct locks_file *file = ctx;
-
-	stop_reader(file);
-	fuse_reply_err(req, EINTR);
+	refuse_reader(ctx, -EINTR);
 }
 
 static void answer_reader(struct locks_file *file)
@@ -191,21 +183,21 @@ static void serve_reader(void *ctx)
 	answer_reader(file);
 }
 
-static void locks_read(struct open_file *base, fuse_req_t req, size_t size, off_t off)
+static void locks_read(struct open_file *base, struct request *req, size_t size, off_t off)
 {
 	struct locks_file *file = locks_of(base);
 	size_t read;
 
 	if (off < file->start || off > file->start + (off_t)file->len) {
-		fuse_reply_err(req, ESPIPE);
+		reply_err(req, ESPIPE);
 		return;
 	}
 	if (file->req) {
-		fuse_reply_err(req, EBUSY);
+		reply_err(req, EBUSY);
 		return;
 	}
-	if (fuse_req_interrupted(req)) {
-		fuse_reply_err(req, EINTR);
+	if (request_is_interrupted(req)) {
+		reply_err(req, EINTR);
 		return;
 	}
 	read = (size_t)(off - file->start);
@@ -218,13 +210,13 @@ static void locks_read(struct open_file *base, fuse_req_t req, size_t size, off_
 	file->base.front->parked++;
 	serve_reader(file);
 	if (file->req)
-		fuse_req_interrupt_func(req, interrupt_reader, file);
+		request_wait(req, interrupt_reader, file);
 }
 
 /* ---- the kind ---- */
 
 /* 0 or -errno. */
-static int begin_walk(struct locks_file *file, fuse_req_t req)
+static int begin_walk(struct locks_file *file, struct request *req)
 {
 	struct viewer *viewer = viewer_of(file->base.front, req);
 
@@ -277,16 +269,16 @@ static const struct file_ops locks_ops = {
 	.carry = locks_carry,
 };
 
-void locks_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
+void locks_open(struct frontend *front, struct request *req, struct node *node, int flags)
 {
 	struct open_file *file;
 
 	if ((flags & O_ACCMODE) != O_RDONLY) {
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 		return;
 	}
-	file = open_file_new(front, &locks_ops, node, fuse_req_ctx(req)->uid);
-	open_file_reply(file, req, file ? begin_walk(locks_of(file), req) : -errno);
+	file = open_file_new(front, &locks_ops, node, req->in.uid);
+	reply_open(req, file, file ? begin_walk(locks_of(file), req) : -errno);
 }
 
 void locks_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)

@@ -12,7 +12,7 @@
 #include "request/frontend.h"
 
 /* Answers the request. */
-void locks_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
+void locks_open(struct frontend *front, struct request *req, struct node *node, int flags);
 void locks_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 #endif

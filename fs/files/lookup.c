@@ -16,28 +16,27 @@
 #include <string.h>
 
 /* Answers with the node, and drops the caller's reference on it. */
-static void reply_entry(struct frontend *front, fuse_req_t req, struct node *node)
+static void reply_node(struct frontend *front, struct request *req, struct node *node)
 {
-	struct fuse_entry_param entry = {.ino = node->ino};
 	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
+	struct stat st;
 
-	entry.entry_timeout = fixed ? TIMEOUT_STATIC_S : TIMEOUT_S;
-	attributes(front, node, &entry.attr);
-	entry.attr_timeout = attributes_timeout(front, node);
+	attributes(front, node, &st);
 	node_looked_up(front->nodes, node);
-	fuse_reply_entry(req, &entry);
+	reply_entry(req, node->ino, &st, fixed ? TIMEOUT_STATIC_S : TIMEOUT_S,
+	            attributes_timeout(front, node));
 	node_unref(front->nodes, node);
 }
 
-static void reply_child(struct frontend *front, fuse_req_t req, struct node *parent,
+static void reply_child(struct frontend *front, struct request *req, struct node *parent,
                         const char *name, enum node_kind kind)
 {
 	struct node *node = node_get(front->nodes, parent, name, kind);
 
 	if (node)
-		reply_entry(front, req, node);
+		reply_node(front, req, node);
 	else
-		fuse_reply_err(req, ENOMEM);
+		reply_err(req, ENOMEM);
 }
 
 /* The lock as the mount remembers it, while the ensemble is away. */
@@ -70,7 +69,7 @@ static struct node *lock_node(struct frontend *front, struct node *parent, const
 	return node;
 }
 
-struct named *lookup_park(struct frontend *front, fuse_req_t req, struct node *parent,
+struct named *lookup_park(struct frontend *front, struct request *req, struct node *parent,
                           const char *name)
 {
 	struct named *named = park(front, req, parent, sizeof(*named));
@@ -96,7 +95,7 @@ void lookup_reply_lock(struct named *named, const struct lc_lock_info *info)
 		absent_found(&front->lists->absents, parked->node->ino, named->name,
 		             front->clock_us());
 	attributes_learn(front, node, info);
-	reply_entry(front, parked->req, node);
+	reply_node(front, parked->req, node);
 	parked_free(parked);
 }
 
@@ -118,7 +117,7 @@ static void lock_found(void *ctx, int err, const struct lc_lock_info *info)
 		lookup_reply_lock(named, info);
 	} else if (err == -EHOSTUNREACH && node) {
 		node_ref(node);
-		reply_entry(front, parked->req, node);
+		reply_node(front, parked->req, node);
 		parked_free(parked);
 	} else {
 		if (err == -ENOENT)
@@ -145,7 +144,7 @@ static void ask_for_lock(struct named *named)
 /* ---- where many names are looked up in vain: absent.h ---- */
 
 /* False: the ensemble has to be asked. */
-static bool says_absent(struct frontend *front, fuse_req_t req, const struct node *parent,
+static bool says_absent(struct frontend *front, struct request *req, const struct node *parent,
                         const char *name)
 {
 	struct absents *absents = &front->lists->absents;
@@ -153,7 +152,7 @@ static bool says_absent(struct frontend *front, fuse_req_t req, const struct nod
 
 	if (absent_ask(absents, parent->ino, name, now_us) != ABSENT_NOT_THERE)
 		return false;
-	absent_note(absents, parent->ino, fuse_req_ctx(req)->uid, now_us, 0);
+	absent_note(absents, parent->ino, req->in.uid, now_us, 0);
 	forget_lock(front, find_remembered(front, parent, name));
 	return true;
 }
@@ -183,7 +182,7 @@ static void list_directory(struct named *named)
 	                          directory_listed, named, &parked->call));
 }
 
-static void lookup_lock(struct frontend *front, fuse_req_t req, struct node *parent,
+static void lookup_lock(struct frontend *front, struct request *req, struct node *parent,
                         const char *name)
 {
 	struct node *node = find_remembered(front, parent, name);
@@ -192,18 +191,18 @@ static void lookup_lock(struct frontend *front, fuse_req_t req, struct node *par
 	bool crowded;
 
 	if (lc_check_name(front->lc, name, &why) < 0) {
-		fuse_reply_err(req, ENOENT);
+		reply_err(req, ENOENT);
 		return;
 	}
 	if (node && !lc_ready(front->lc)) {
 		node_ref(node);
-		reply_entry(front, req, node);
+		reply_node(front, req, node);
 		return;
 	}
-	crowded = absent_is_crowded(&front->lists->absents, parent->ino, fuse_req_ctx(req)->uid,
+	crowded = absent_is_crowded(&front->lists->absents, parent->ino, req->in.uid,
 	                            front->clock_us());
 	if (crowded && says_absent(front, req, parent, name)) {
-		fuse_reply_err(req, ENOENT);
+		reply_err(req, ENOENT);
 		return;
 	}
 	named = lookup_park(front, req, parent, name);
@@ -216,7 +215,7 @@ static void lookup_lock(struct frontend *front, fuse_req_t req, struct node *par
 		ask_for_lock(named);
 }
 
-static void reply_queued(struct frontend *front, fuse_req_t req, struct node *queue,
+static void reply_queued(struct frontend *front, struct request *req, struct node *queue,
                          const char *name, const char *znode, const struct entry_facts *facts)
 {
 	struct node *node = node_child(front->nodes, queue, name);
@@ -232,12 +231,12 @@ static void reply_queued(struct frontend *front, fuse_req_t req, struct node *qu
 			node_unname(front->nodes, node);
 			node_unref(front->nodes, node);
 		}
-		fuse_reply_err(req, ENOMEM);
+		reply_err(req, ENOMEM);
 		return;
 	}
 	node->entry = *facts;
 	stored_touch(&node->stored);
-	reply_entry(front, req, node);
+	reply_node(front, req, node);
 }
 
 static void list_queue(struct named *named);
@@ -306,7 +305,7 @@ static void list_queue(struct named *named)
 	                          queue_listed, named, &parked->call));
 }
 
-static void lookup_entry(struct frontend *front, fuse_req_t req, struct node *queue,
+static void lookup_entry(struct frontend *front, struct request *req, struct node *queue,
                          const char *name)
 {
 	bool fresh = snapshot_fresh(queue->snapshot, front->clock_us());
@@ -319,7 +318,7 @@ static void lookup_entry(struct frontend *front, fuse_req_t req, struct node *qu
 		return;
 	}
 	if (!snapshot_is_name(name) || (fresh && snapshot_excludes(queue->snapshot, name))) {
-		fuse_reply_err(req, ENOENT);
+		reply_err(req, ENOENT);
 		return;
 	}
 	named = lookup_park(front, req, queue, name);
@@ -331,7 +330,7 @@ static void lookup_entry(struct frontend *front, fuse_req_t req, struct node *qu
 		list_queue(named);
 }
 
-static void lookup_in_lock(struct frontend *front, fuse_req_t req, struct node *parent,
+static void lookup_in_lock(struct frontend *front, struct request *req, struct node *parent,
                            const char *name)
 {
 	struct door door;
@@ -342,29 +341,30 @@ static void lookup_in_lock(struct frontend *front, fuse_req_t req, struct node *
 		         "%s/%s: bad times after the @: use, for example, "
 		         "lock@30s,most=1h,least=5m",
 		         parent->lock, name);
-		fuse_reply_err(req, EINVAL);
+		reply_err(req, EINVAL);
 	} else if (r == 0) {
 		struct node *node = node_get(front->nodes, parent, name, NODE_DOOR);
 
 		if (!node) {
-			fuse_reply_err(req, ENOMEM);
+			reply_err(req, ENOMEM);
 			return;
 		}
 		node->door = door;
-		reply_entry(front, req, node);
+		reply_node(front, req, node);
 	} else {
 		lookup_lock(front, req, parent, name);
 	}
 }
 
-void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+void lookup_name(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *parent = node_by_ino(front->nodes, parent_ino);
 	const struct fixed_file *file = fixed_find(parent->kind, name);
 
 	if (strlen(name) > LC_NAME_MAX) {
-		fuse_reply_err(req, ENAMETOOLONG);
+		reply_err(req, ENAMETOOLONG);
 		return;
 	}
 	if (file)
@@ -376,5 +376,5 @@ void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
 	else if (parent->kind == NODE_QUEUE)
 		lookup_entry(front, req, parent, name);
 	else
-		fuse_reply_err(req, parent->kind == NODE_ABOUT ? ENOENT : ENOTDIR);
+		reply_err(req, parent->kind == NODE_ABOUT ? ENOENT : ENOTDIR);
 }

@@ -15,11 +15,11 @@ struct named {
 };
 
 /* NULL: the request is answered ENOMEM or ENFILE. */
-struct named *lookup_park(struct frontend *front, fuse_req_t req, struct node *parent,
+struct named *lookup_park(struct frontend *front, struct request *req, struct node *parent,
                           const char *name);
 /* Answers with the lock of that name, which is as it says, and frees. */
 void lookup_reply_lock(struct named *named, const struct lc_lock_info *info);
 /* FUSE's operation. */
-void lookup_name(fuse_req_t req, fuse_ino_t parent_ino, const char *name);
+void lookup_name(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name);
 
 #endif

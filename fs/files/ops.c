@@ -17,7 +17,6 @@
 #include "hold/hold.h"
 #include "host/family.h"
 #include "host/log.h"
-#include "request/frontend.h"
 #include "request/parked.h"
 
 #include <errno.h>
@@ -55,19 +54,21 @@ static void forget_lookups(struct frontend *front, fuse_ino_t ino, uint64_t look
 		node_forget(front->nodes, node, lookups);
 }
 
-static void forget_inode(fuse_req_t req, fuse_ino_t ino, uint64_t lookups)
+static void forget_inode(fuse_req_t fuse, fuse_ino_t ino, uint64_t lookups)
 {
-	forget_lookups(frontend_of(req), ino, lookups);
-	fuse_reply_none(req);
+	struct request *req = request_of(fuse);
+	forget_lookups(req->front, ino, lookups);
+	reply_none(req);
 }
 
-static void forget_inodes(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+static void forget_inodes(fuse_req_t fuse, size_t count, struct fuse_forget_data *forgets)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 
 	for (size_t i = 0; i < count; i++)
 		forget_lookups(front, forgets[i].ino, forgets[i].nlookup);
-	fuse_reply_none(req);
+	reply_none(req);
 }
 
 /* ---- mkdir, rmdir ---- */
@@ -81,11 +82,11 @@ static void dir_made(void *ctx, int err, const struct lc_lock_info *info)
 
 /* As it is on other filesystems: below a directory with setgid everything is its group's. */
 static struct lc_attributes new_attributes(const struct frontend *front, const struct node *parent,
-                                           const struct fuse_ctx *who, mode_t mode)
+                                           const struct request *req, mode_t mode)
 {
 	struct lc_attributes attributes = {
-		.uid = who->uid,
-		.gid = who->gid,
+		.uid = req->in.uid,
+		.gid = req->in.gid,
 		.mode = mode & 0777,
 		.door_mode = attributes_door_mode(mode),
 	};
@@ -101,24 +102,25 @@ static struct lc_attributes new_attributes(const struct frontend *front, const s
 	return attributes;
 }
 
-static void make_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name, mode_t mode)
+static void make_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name, mode_t mode)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *parent = node_by_ino(front->nodes, parent_ino);
-	struct lc_attributes attributes = new_attributes(front, parent, fuse_req_ctx(req), mode);
+	struct lc_attributes attributes = new_attributes(front, parent, req, mode);
 	struct named *named;
 	const char *why;
 	char *path;
 	int r;
 
 	if (parent->kind != NODE_ROOT && parent->kind != NODE_LOCK) {
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 		return;
 	}
 	r = lc_check_name(front->lc, name, &why);
 	if (r < 0) {
-		log_line_of(fuse_req_ctx(req)->uid, LC_NOTICE, "mkdir %s: %s", name, why);
-		fuse_reply_err(req, -r);
+		log_line_of(req->in.uid, LC_NOTICE, "mkdir %s: %s", name, why);
+		reply_err(req, -r);
 		return;
 	}
 	named = lookup_park(front, req, parent, name);
@@ -144,19 +146,20 @@ static void dir_removed(void *ctx, int err)
 
 /* Write permission on the parent, which the kernel has checked, is not enough: the engine checks
  * the owners of the lock and of the lock above. */
-static void remove_dir(fuse_req_t req, fuse_ino_t parent_ino, const char *name)
+static void remove_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *parent = node_by_ino(front->nodes, parent_ino);
 	struct node *node = node_child(front->nodes, parent, name);
 	struct parked *parked;
 	pid_t process;
 
 	if (!node || node->kind != NODE_LOCK) {
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 		return;
 	}
-	process = family_process(fuse_req_ctx(req)->pid);
+	process = family_process((pid_t)req->in.pid);
 	if (process > 0)
 		holds_drop(front, process, node->lock);
 	parked = park(front, req, node, sizeof(*parked));
@@ -180,10 +183,11 @@ static void entry_evicted(void *ctx, int err)
 
 /* As if `evict` were written to the entry. But an open for writing waits for whoever has a lease on
  * the file (F_SETLEASE), and no tool that walks through a tree does this by accident. */
-static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
+static void set_xattr(fuse_req_t fuse, fuse_ino_t ino, const char *name, const char *value,
                       size_t size, int flags)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	struct node *node = node_asked(req, ino);
 	struct parked *parked;
 
@@ -191,7 +195,7 @@ static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
 	if (!node)
 		return;
 	if (node->kind != NODE_ENTRY || strcmp(name, EVICT_XATTR) != 0) {
-		fuse_reply_err(req, EOPNOTSUPP);
+		reply_err(req, EOPNOTSUPP);
 		return;
 	}
 	parked = park(front, req, node, sizeof(*parked));
@@ -202,38 +206,43 @@ static void set_xattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
 /* ---- what is not to be done here ---- */
 
 /* A recursive removal comes by here: it evicts nobody. */
-static void refuse_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+static void refuse_unlink(fuse_req_t fuse, fuse_ino_t parent, const char *name)
 {
-	struct frontend *front = frontend_of(req);
+	struct request *req = request_of(fuse);
+	struct frontend *front = req->front;
 	const struct node *node = node_child(front->nodes, node_by_ino(front->nodes, parent), name);
 
-	fuse_reply_err(req, node && node->kind == NODE_ENTRY ? EBUSY : EPERM);
+	reply_err(req, node && node->kind == NODE_ENTRY ? EBUSY : EPERM);
 }
 
-static void refuse_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+static void refuse_mknod(fuse_req_t fuse, fuse_ino_t parent, const char *name, mode_t mode,
                          dev_t rdev)
 {
+	struct request *req = request_of(fuse);
 	(void)parent, (void)name, (void)mode, (void)rdev;
-	fuse_reply_err(req, EPERM);
+	reply_err(req, EPERM);
 }
 
-static void refuse_symlink(fuse_req_t req, const char *link, fuse_ino_t parent, const char *name)
+static void refuse_symlink(fuse_req_t fuse, const char *link, fuse_ino_t parent, const char *name)
 {
+	struct request *req = request_of(fuse);
 	(void)link, (void)parent, (void)name;
-	fuse_reply_err(req, EPERM);
+	reply_err(req, EPERM);
 }
 
-static void refuse_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+static void refuse_link(fuse_req_t fuse, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
+	struct request *req = request_of(fuse);
 	(void)ino, (void)parent, (void)name;
-	fuse_reply_err(req, EPERM);
+	reply_err(req, EPERM);
 }
 
-static void refuse_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+static void refuse_rename(fuse_req_t fuse, fuse_ino_t parent, const char *name,
                           fuse_ino_t new_parent, const char *new_name, unsigned flags)
 {
+	struct request *req = request_of(fuse);
 	(void)parent, (void)name, (void)new_parent, (void)new_name, (void)flags;
-	fuse_reply_err(req, EPERM);
+	reply_err(req, EPERM);
 }
 
 const struct fuse_lowlevel_ops ops = {

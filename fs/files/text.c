@@ -6,12 +6,17 @@
  */
 #include "files/text.h"
 
-#include "files/about.h"
+#include "files/longest.h"
+#include "guard/guardian.h"
+#include "hold/hold.h"
 #include "host/clock.h"
 #include "host/family.h"
+#include "host/log.h"
 #include "host/row.h"
 #include "request/frontend.h"
 #include "request/parked.h"
+#include "setup/servers.h"
+#include "setup/settings.h"
 #include "tree/fixed.h"
 
 #include <errno.h>
@@ -19,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct file_ops text_ops;
 
@@ -30,10 +36,10 @@ static struct text_file *text_of(struct open_file *file)
 /* ---- opening ---- */
 
 /* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
-static void reply_text(struct frontend *front, fuse_req_t req, struct node *node, const char *text,
-                       size_t len, int64_t czxid)
+static void reply_text(struct frontend *front, struct request *req, struct node *node,
+                       const char *text, size_t len, int64_t czxid)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
+	uid_t uid = req->in.uid;
 	struct open_file *file = open_file_new(front, &text_ops, node, uid);
 	int r = file ? 0 : -errno;
 
@@ -43,7 +49,7 @@ static void reply_text(struct frontend *front, fuse_req_t req, struct node *node
 		text_of(file)->content = content_get(&front->contents, node, uid, text, len);
 		r = text_of(file)->content ? 0 : -errno;
 	}
-	open_file_reply(file, req, r);
+	reply_open(req, file, r);
 }
 
 /* An OPEN whose text has to be asked for. */
@@ -99,13 +105,84 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 		              info->czxid);
 }
 
-static void about_open(struct frontend *front, fuse_req_t req, struct node *node, view_fn *view)
+/* The engine's clock goes on while the machine is suspended, as the wall clock does. */
+static int64_t wall_time_ms(const struct frontend *front, int64_t at_us)
 {
-	struct text text = {0};
-	int r = about_text(front, fuse_req_ctx(req)->uid, view, &text);
+	int64_t ago_us = front->clock_us() - at_us;
 
+	return at_us < 0 ? -1 : (clock_read_ns(CLOCK_REALTIME) / 1000 - ago_us) / 1000;
+}
+
+static int64_t ensemble_ahead_ms(const struct frontend *front)
+{
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+
+	return lc_ensemble_ms(front->lc, now_ms) - now_ms;
+}
+
+static uint64_t pid_namespace(void)
+{
+	struct stat stat_of;
+
+	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
+}
+
+static void describe_processes(const struct frontend *front, struct view_mount *mount)
+{
+	struct guardian_counts stops = guardian_counts(front->guardian);
+	struct log_counts log = log_counts();
+
+	mount->guardian = front->guardian;
+	mount->has_guardian = guardian_fd(front->guardian) >= 0;
+	mount->terms = stops.terms;
+	mount->kills = stops.kills;
+	mount->spared = stops.spared;
+	mount->looks_ended = stops.looks_ended;
+	mount->keeper = front->facts.keeper;
+	mount->has_keeper = !front->facts.keeper_gone;
+	mount->log_ended = log.children_ended;
+	mount->lines_not_written = log.not_written;
+}
+
+static void about_open(struct frontend *front, struct request *req, struct node *node,
+                       view_fn *view)
+{
+	struct lc_status status;
+	struct text text = {0};
+	char watched_by[64], left_out[1024], wrong[1024];
+	struct view_mount mount = {
+		.host = front->facts.host,
+		.covered = front->facts.covered,
+		.addresses = front->facts.servers->addresses,
+		.left_out = servers_problems(front->facts.servers, left_out, sizeof(left_out)),
+		.tried = front->facts.servers->tried,
+		.kernel_limit_s = front->kernel_limit_s,
+		.clock_watched_by = watched_by,
+		.tick_time_by = settings_tick_by(front->facts.settings),
+		.server_version = settings_version(front->facts.settings),
+		.wrong_servers = settings_wrong(front->facts.settings, wrong, sizeof(wrong)),
+		.reloads = front->facts.reloads,
+		.adoptions = front->facts.adoptions,
+		.open_bytes = front->files.bytes};
+	struct view_held longest[VIEW_LONGEST_MAX];
+	int r;
+
+	if (probe_forgets(mount.server_version))
+		mount.safe_version = PROBE_SAFE;
+	mount.mountpoint = front->facts.mountpoint;
+	mount.history = &front->holds->audit_log.history;
+	mount.reader = req->in.uid;
+	describe_processes(front, &mount);
+	longest_find(front, longest, &mount);
+	lc_status(front->lc, &status);
+	mount.away_since_ms = wall_time_ms(front, status.away_us);
+	mount.ensemble_ahead_ms = ensemble_ahead_ms(front);
+	mount.on_lost = front->facts.on_lost;
+	mount.pid_namespace = pid_namespace();
+	pauses_names(&front->pauses, watched_by, sizeof(watched_by));
+	r = view(&status, &mount, &text);
 	if (r < 0)
-		fuse_reply_err(req, -r);
+		reply_err(req, -r);
 	else
 		reply_text(front, req, node, text.data, text.len, 0);
 	free(text.data);
@@ -169,14 +246,14 @@ static bool is_writable(const struct node *node)
 	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY;
 }
 
-void text_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
+void text_open(struct frontend *front, struct request *req, struct node *node, int flags)
 {
 	const struct fixed_file *fixed = fixed_of(node->kind);
 	int access = flags & O_ACCMODE;
 	struct opening *opening;
 
 	if (access != O_RDONLY && !is_writable(node)) {
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 		return;
 	}
 	if (node->kind == NODE_VALUE && (flags & O_TRUNC)) {
@@ -200,12 +277,12 @@ void text_open(struct frontend *front, fuse_req_t req, struct node *node, int fl
 		park_call(&opening->parked, ask_for(opening));
 }
 
-static void text_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
+static void text_read(struct open_file *file, struct request *req, size_t size, off_t off)
 {
 	const struct content *text = text_of(file)->content;
 	size_t left = text && (size_t)off < text->len ? text->len - (size_t)off : 0;
 
-	fuse_reply_buf(req, left ? text->data + off : NULL, size < left ? size : left);
+	reply_buf(req, left ? text->data + off : NULL, size < left ? size : left);
 }
 
 /* ---- writing ---- */
@@ -216,7 +293,7 @@ static void command_written(void *ctx, int err)
 
 	if (!unpark_succeeded(ctx, err))
 		return;
-	fuse_reply_write(write->parked.req, write->size);
+	reply_write(write->parked.req, write->size);
 	parked_free(ctx);
 }
 
@@ -266,7 +343,7 @@ int evict_entry(struct parked *parked, lc_done_fn *done)
 	struct caller caller;
 	char command[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], name[128];
 
-	family_see(fuse_req_ctx(parked->req)->pid, &caller);
+	family_see((pid_t)parked->req->in.pid, &caller);
 	/* Nothing else shall look like what follows the command. */
 	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)parked->by,
 	         (int)caller.process.pid, row_only(command, sizeof(command), caller.command),
@@ -286,7 +363,7 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 	return evict_entry(parked, command_written);
 }
 
-static void text_write(struct open_file *file, fuse_req_t req, const char *data, size_t size,
+static void text_write(struct open_file *file, struct request *req, const char *data, size_t size,
                        off_t off)
 {
 	const struct node *node = file->node;
@@ -297,7 +374,7 @@ static void text_write(struct open_file *file, fuse_req_t req, const char *data,
 		return;
 	}
 	if (!is_writable(node)) {
-		fuse_reply_err(req, EPERM);
+		reply_err(req, EPERM);
 		return;
 	}
 	write = park_by(file->front, req, file->node, sizeof(*write), budget_uid(file));

@@ -23,7 +23,7 @@ struct text_write {
 };
 
 /* Answers the request. */
-void text_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
+void text_open(struct frontend *front, struct request *req, struct node *node, int flags);
 void text_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 /* The request asks to take an entry of a queue from its taker. For park_change(). */
@@ -34,6 +34,7 @@ int evict_entry(struct parked *parked, lc_done_fn *done);
 /* For park_change(): the value is to be empty. -EACCES: not by the parked request's process. */
 int value_empty(struct parked *parked, lc_done_fn *done);
 
-void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
+void value_write(struct text_file *file, struct request *req, const char *data, size_t size,
+                 off_t off);
 
 #endif

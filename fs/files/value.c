@@ -62,12 +62,12 @@ static struct hold *find_hold(const struct frontend *front, const char *lock,
  * file, it does not count which process this is. */
 static struct hold *hold_of(const struct parked *parked)
 {
-	const struct fuse_ctx *caller = fuse_req_ctx(parked->req);
+	const struct fuse_in_header *caller = &parked->req->in;
 	struct writer writer = {.uid = parked->by};
 	struct hold *hold;
 
 	if (parked->by == caller->uid)
-		writer.lineage = family_lineage(family_process(caller->pid));
+		writer.lineage = family_lineage(family_process((pid_t)caller->pid));
 	hold = find_hold(parked->front, parked->node->lock, &writer);
 	free(writer.lineage);
 	return hold;
@@ -90,11 +90,12 @@ static void value_written(void *ctx, int err)
 		return;
 	file->written = true;
 	stored_touch(&file->base.stored);
-	fuse_reply_write(write->parked.req, write->size);
+	reply_write(write->parked.req, write->size);
 	parked_free(ctx);
 }
 
-void value_write(struct text_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
+void value_write(struct text_file *file, struct request *req, const char *data, size_t size,
+                 off_t off)
 {
 	struct text_write *write =
 		park_by(file->base.front, req, file->base.node, sizeof(*write), budget_uid(file));

@@ -72,33 +72,33 @@ static struct viewer_rest *find_rest(struct frontend *front, uid_t uid)
 	return over;
 }
 
-struct viewer *viewer_of(struct frontend *front, fuse_req_t req)
+struct viewer *viewer_of(struct frontend *front, struct request *req)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	const struct fuse_in_header *in = &req->in;
 	gid_t groups[VIEWER_GROUPS_MAX];
 	struct viewer *viewer;
 	size_t count = 0;
 
-	if (ctx->uid != 0) { /* root needs none */
+	if (in->uid != 0) { /* root needs none */
 		int64_t began = clock_read_ns(CLOCK_THREAD_CPUTIME_ID), took;
-		struct viewer_rest *rest = find_rest(front, ctx->uid);
+		struct viewer_rest *rest = find_rest(front, in->uid);
 
 		if (!rest) {
 			errno = EBUSY;
 			return NULL;
 		}
-		count = read_groups(ctx->pid, groups);
+		count = read_groups((pid_t)in->pid, groups);
 		took = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 		if (took > EXPENSIVE_NS)
 			*rest = (struct viewer_rest){
-				.uid = ctx->uid,
+				.uid = in->uid,
 				.until_us = front->clock_us() + took / 1000 * REST,
 			};
 	}
-	viewer = new_viewer(front, ctx->uid, count);
+	viewer = new_viewer(front, in->uid, count);
 	if (!viewer)
 		return NULL;
-	viewer->gid = ctx->gid;
+	viewer->gid = in->gid;
 	memcpy(viewer->groups, groups, count * sizeof(groups[0]));
 	return viewer;
 }

@@ -25,16 +25,16 @@ static struct advisory *advisory_of(struct open_file *file)
 /* ---- opening and closing ---- */
 
 /* The guardian must tell the opener from a process that has lost the lock. 0 or -errno. */
-static int begin_advisory(struct advisory *file, fuse_req_t req)
+static int begin_advisory(struct advisory *file, struct request *req)
 {
 	struct guardian *guardian = file->door.base.front->guardian;
 	const struct node *node = file->door.base.node;
 	struct guarded guarded;
 
 	file->opener_life = -1;
-	family_identify(fuse_req_ctx(req)->pid, &file->opener);
+	family_identify((pid_t)req->in.pid, &file->opener);
 	guarded = (struct guarded){
-		.uid = fuse_req_ctx(req)->uid,
+		.uid = req->in.uid,
 		.process = file->opener.process,
 		.lock = node->lock,
 		.ino = node->ino,
@@ -47,12 +47,11 @@ static int begin_advisory(struct advisory *file, fuse_req_t req)
 	return 0;
 }
 
-void advisory_open(struct frontend *front, fuse_req_t req, struct node *node)
+void advisory_open(struct frontend *front, struct request *req, struct node *node)
 {
-	struct open_file *file =
-		open_file_new(front, &advisory_ops.file, node, fuse_req_ctx(req)->uid);
+	struct open_file *file = open_file_new(front, &advisory_ops.file, node, req->in.uid);
 
-	open_file_reply(file, req, file ? begin_advisory(advisory_of(file), req) : -errno);
+	reply_open(req, file, file ? begin_advisory(advisory_of(file), req) : -errno);
 }
 
 /* It was made through that file. */
@@ -96,14 +95,14 @@ static void part_from(struct advisory *file, pid_t thread)
  * the fix of CVE-2024-41012). If another process has the file open, no RELEASE comes either: nobody
  * would have the lock, for ever. What a thread waits for through another descriptor is taken from
  * it by a close anyway. */
-static void advisory_flush(struct open_file *base, fuse_req_t req, uint64_t owner)
+static void advisory_flush(struct open_file *base, struct request *req, uint64_t owner)
 {
 	struct advisory *file = advisory_of(base);
 
 	flock_claim_refuse(file, base->node, owner, EBADF);
 	drop_claims(file, &owner);
-	part_from(file, fuse_req_ctx(req)->pid);
-	fuse_reply_err(req, 0);
+	part_from(file, (pid_t)req->in.pid);
+	reply_err(req, 0);
 }
 
 static void advisory_close(struct open_file *base)
@@ -118,8 +117,8 @@ static void advisory_close(struct open_file *base)
 
 /* ---- locking ---- */
 
-static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind, uint64_t owner,
-                       enum lc_mode mode, bool wait)
+static void take_claim(struct advisory *file, struct request *req, enum claim_kind kind,
+                       uint64_t owner, enum lc_mode mode, bool wait)
 {
 	struct claim_request request = {
 		.file = file,
@@ -128,22 +127,22 @@ static void take_claim(struct advisory *file, fuse_req_t req, enum claim_kind ki
 		.owner = owner,
 		.mode = mode,
 		.wait_us = wait ? LC_FOREVER : 0,
-		.uid = fuse_req_ctx(req)->uid,
+		.uid = req->in.uid,
 	};
 
 	if (file->door.base.front->read_only) {
-		fuse_reply_err(req, EROFS);
+		reply_err(req, EROFS);
 		return;
 	}
-	if (fuse_req_interrupted(req)) {
-		fuse_reply_err(req, EINTR);
+	if (request_is_interrupted(req)) {
+		reply_err(req, EINTR);
 		return;
 	}
-	family_identify(fuse_req_ctx(req)->pid, &request.asker);
+	family_identify((pid_t)req->in.pid, &request.asker);
 	flock_claim_take(file->door.base.front, req, &request);
 }
 
-static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kind kind,
+static void drop_own_claim(struct advisory *file, struct request *req, enum claim_kind kind,
                            uint64_t owner)
 {
 	struct flock_claim *claim = flock_claim_find(file->door.base.node, kind, owner);
@@ -151,10 +150,10 @@ static void drop_own_claim(struct advisory *file, fuse_req_t req, enum claim_kin
 	if (claim)
 		flock_claim_drop(claim);
 	holds_drop_where(file->door.base.front, file, &owner);
-	fuse_reply_err(req, 0);
+	reply_err(req, 0);
 }
 
-static void advisory_flock(struct open_file *base, fuse_req_t req, uint64_t owner, int op)
+static void advisory_flock(struct open_file *base, struct request *req, uint64_t owner, int op)
 {
 	struct advisory *file = advisory_of(base);
 
@@ -175,7 +174,7 @@ static bool kind_of_range(const struct flock *lock, enum claim_kind *ret_kind)
 
 #define OTHER_RANGE(kind) ((kind) == CLAIM_BYTE ? CLAIM_FCNTL : CLAIM_BYTE)
 
-static void advisory_setlk(struct open_file *base, fuse_req_t req, uint64_t owner,
+static void advisory_setlk(struct open_file *base, struct request *req, uint64_t owner,
                            const struct flock *lock, bool wait)
 {
 	struct advisory *file = advisory_of(base);
@@ -185,7 +184,7 @@ static void advisory_setlk(struct open_file *base, fuse_req_t req, uint64_t owne
 	bool other = is && flock_claim_find(base->node, OTHER_RANGE(kind), owner);
 
 	if (!is || (other && !(unlocks && kind == CLAIM_FCNTL)))
-		fuse_reply_err(req, EINVAL);
+		reply_err(req, EINVAL);
 	else if (unlocks)
 		drop_own_claim(file, req, other ? CLAIM_BYTE : kind, owner);
 	else
@@ -294,7 +293,7 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 	                   znode_of(companion));
 	if (first)
 		describe_lock(front, node, first, mode, &lock);
-	fuse_reply_lock(parked->req, &lock);
+	reply_lock(parked->req, &lock);
 	parked_free(parked);
 }
 
@@ -324,7 +323,7 @@ static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mod
 	       lc_holds(hold->taker);
 }
 
-static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owner,
+static void advisory_getlk(struct open_file *base, struct request *req, uint64_t owner,
                            const struct flock *lock)
 {
 	struct advisory *file = advisory_of(base);
@@ -336,12 +335,12 @@ static void advisory_getlk(struct open_file *base, fuse_req_t req, uint64_t owne
 	struct getlk *getlk;
 
 	if (!kind_of_range(lock, &kind)) {
-		fuse_reply_err(req, EINVAL);
+		reply_err(req, EINVAL);
 		return;
 	}
-	family_identify(fuse_req_ctx(req)->pid, &asker);
+	family_identify((pid_t)req->in.pid, &asker);
 	if (has_already(file, owner, mode, &asker.process)) {
-		fuse_reply_lock(req, &free_lock);
+		reply_lock(req, &free_lock);
 		return;
 	}
 	getlk = park(base->front, req, base->node, sizeof(*getlk));
@@ -383,9 +382,9 @@ static struct flock_claim *find_claim(const struct advisory *file, pid_t thread)
 	return found;
 }
 
-static struct claim *find_base(struct open_file *file, fuse_req_t req)
+static struct claim *find_base(struct open_file *file, struct request *req)
 {
-	struct flock_claim *claim = find_claim(advisory_of(file), fuse_req_ctx(req)->pid);
+	struct flock_claim *claim = find_claim(advisory_of(file), (pid_t)req->in.pid);
 
 	return claim ? &claim->base : NULL;
 }

@@ -31,7 +31,7 @@ struct advisory {
 };
 
 /* Answers the request. */
-void advisory_open(struct frontend *front, fuse_req_t req, struct node *node);
+void advisory_open(struct frontend *front, struct request *req, struct node *node);
 void advisory_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 #endif

@@ -38,7 +38,7 @@ void claim_move(struct claim *claim, struct hold *to);
 void claim_watch_waiters(struct claim *claim);
 static inline void claim_wake(const struct claim *claim)
 {
-	pending_wake_poller(claim->file->front, claim->file->poller);
+	answers_wake_poller(claim->file->front, claim->file->poller);
 }
 
 #endif

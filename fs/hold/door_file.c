@@ -31,18 +31,18 @@ static void door_changed(struct open_file *file, struct claim *claim)
 /* ---- the token ---- */
 
 /* `offset`: within the token's line. */
-static void reply_token(struct lc_taker *taker, fuse_req_t req, size_t size, off_t offset)
+static void reply_token(struct lc_taker *taker, struct request *req, size_t size, off_t offset)
 {
 	char token[24];
 	int len = snprintf(token, sizeof(token), "%" PRId64 "\n", lc_give_token(taker));
 
 	if (!lc_holds(taker))
-		fuse_reply_err(req, EIO);
+		reply_err(req, EIO);
 	else if (offset < 0 || offset >= len)
-		fuse_reply_buf(req, NULL, 0);
+		reply_buf(req, NULL, 0);
 	else
-		fuse_reply_buf(req, token + offset,
-		               size < (size_t)(len - offset) ? size : (size_t)(len - offset));
+		reply_buf(req, token + offset,
+		          size < (size_t)(len - offset) ? size : (size_t)(len - offset));
 }
 
 /* A READ that waits for it. */
@@ -74,7 +74,7 @@ static void move_token(struct door_file *door, struct claim *claim, off_t off)
 	door->rewind = false;
 }
 
-void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
+void door_read(struct open_file *file, struct request *req, size_t size, off_t off)
 {
 	struct claim *claim = ops_of(file)->claim(file, req);
 	struct door_file *door = door_of(file);
@@ -82,7 +82,7 @@ void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 	struct lc_taker *taker;
 
 	if (!claim) {
-		fuse_reply_buf(req, NULL, 0);
+		reply_buf(req, NULL, 0);
 		return;
 	}
 	taker = claim->hold->taker;
@@ -102,7 +102,8 @@ void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off)
 
 /* ---- the reason, fsync ---- */
 
-void door_write(struct open_file *file, fuse_req_t req, const char *data, size_t size, off_t off)
+void door_write(struct open_file *file, struct request *req, const char *data, size_t size,
+                off_t off)
 {
 	struct claim *claim = ops_of(file)->claim(file, req);
 	int r = claim ? lc_set_reason(claim->hold->taker, data, size)
@@ -111,11 +112,11 @@ void door_write(struct open_file *file, fuse_req_t req, const char *data, size_t
 	(void)off;
 	door_changed(file, claim);
 	if (r < 0) {
-		fuse_reply_err(req, -r);
+		reply_err(req, -r);
 		return;
 	}
 	door_of(file)->rewind = true;
-	fuse_reply_write(req, size);
+	reply_write(req, size);
 }
 
 struct fsync {
@@ -154,7 +155,7 @@ static int confirm(struct fsync *fsync)
 	return lc_confirm(claim->hold->taker, confirmed, fsync, &fsync->parked.call);
 }
 
-void door_fsync(struct open_file *file, fuse_req_t req)
+void door_fsync(struct open_file *file, struct request *req)
 {
 	struct fsync *fsync = park(file->front, req, file->node, sizeof(*fsync));
 
@@ -171,9 +172,9 @@ void door_fsync(struct open_file *file, fuse_req_t req)
 #define LOST (ALWAYS | POLLERR | POLLHUP | POLLPRI)
 
 /* To the kernel an errno would be POLLERR, a loss. */
-static void not_known(fuse_req_t req, int error)
+static void not_known(struct request *req, int error)
 {
-	fuse_reply_poll(req, error == -EIO ? LOST : ALWAYS);
+	reply_poll(req, error == -EIO ? LOST : ALWAYS);
 }
 
 static void waiters_told(void *ctx, int err, bool waiters)
@@ -182,13 +183,13 @@ static void waiters_told(void *ctx, int err, bool waiters)
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	fuse_reply_poll(parked->req, waiters ? ALWAYS | POLLPRI : ALWAYS);
+	reply_poll(parked->req, waiters ? ALWAYS | POLLPRI : ALWAYS);
 	parked_free(parked);
 }
 
 /* Only the ensemble knows whether a taker waits behind it, so it is asked only for polls for
  * POLLPRI. */
-void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller)
+void door_poll(struct open_file *file, struct request *req, unsigned asked, uint64_t poller)
 {
 	struct claim *claim = ops_of(file)->claim(file, req);
 	struct lc_taker *taker = claim ? claim->hold->taker : NULL;
@@ -199,11 +200,11 @@ void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t 
 		file->poller = poller;
 	}
 	if (taker && !lc_holds(taker)) {
-		fuse_reply_poll(req, LOST);
+		reply_poll(req, LOST);
 		return;
 	}
 	if (!taker || !(asked & POLLPRI)) {
-		fuse_reply_poll(req, ALWAYS);
+		reply_poll(req, ALWAYS);
 		return;
 	}
 	if (poller)

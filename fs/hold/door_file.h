@@ -20,15 +20,16 @@ struct door_file {
 struct door_ops {
 	struct file_ops file; /* with the four functions below */
 	/* By which claim the request has the lock with the file at the moment; NULL: none. */
-	struct claim *(*claim)(struct open_file *file, fuse_req_t req);
+	struct claim *(*claim)(struct open_file *file, struct request *req);
 	/* A write while it has none: the reason of the locks to come. -errno. */
 	int (*keep_reason)(struct open_file *file, const char *data, size_t size);
 };
 
-void door_read(struct open_file *file, fuse_req_t req, size_t size, off_t off);
-void door_write(struct open_file *file, fuse_req_t req, const char *data, size_t size, off_t off);
-void door_fsync(struct open_file *file, fuse_req_t req);
-void door_poll(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller);
+void door_read(struct open_file *file, struct request *req, size_t size, off_t off);
+void door_write(struct open_file *file, struct request *req, const char *data, size_t size,
+                off_t off);
+void door_fsync(struct open_file *file, struct request *req);
+void door_poll(struct open_file *file, struct request *req, unsigned asked, uint64_t poller);
 
 /* What is above, and the poller. */
 void door_carry(struct carry *carry, struct open_file *file);

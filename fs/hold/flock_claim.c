@@ -7,6 +7,7 @@
 
 #include "hold/hold.h"
 #include "host/family.h"
+#include "request/reply.h"
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -163,9 +164,9 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 }
 
 /* Answers the request, with the lock or an error. */
-static void give_lock(struct hold *hold, fuse_req_t req, const struct claim_request *request)
+static void give_lock(struct hold *hold, struct request *req, const struct claim_request *request)
 {
-	fuse_reply_err(req, -join_hold(hold, request));
+	reply_err(req, -join_hold(hold, request));
 }
 
 /* All claims that had the lock by the shared hold have it by the exclusive one now, and so has the
@@ -198,10 +199,10 @@ static void free_ask(void *ctx)
 /* The request waits no longer, and is answered with that errno. */
 static void end_ask(struct ask *ask, int error)
 {
-	fuse_req_t req = hold_withdraw(ask->hold); /* NULL: it was interrupted before */
+	struct request *req = hold_withdraw(ask->hold); /* NULL: it was interrupted before */
 
 	if (req)
-		fuse_reply_err(req, error);
+		reply_err(req, error);
 }
 
 /* One of the claims is of the owner that asks, or has the same process. Cheap, since many requests
@@ -249,7 +250,7 @@ static void serve_others(struct node *node, struct hold *hold)
 	DL_FOREACH_SAFE(node->asks, ask, next) {
 		struct claim_request request;
 		struct flock_claim *own;
-		fuse_req_t req;
+		struct request *req;
 
 		if (!is_served(ask, hold))
 			continue;
@@ -260,7 +261,7 @@ static void serve_others(struct node *node, struct hold *hold)
 		own = flock_claim_find(node, request.kind, request.owner);
 		if (own) {
 			set_claim_mode(own, request.mode);
-			fuse_reply_err(req, 0);
+			reply_err(req, 0);
 		} else {
 			give_lock(hold, req, &request);
 		}
@@ -281,7 +282,7 @@ static void let_replace(struct node *node, struct hold *hold)
 			replace_by(ask, hold);
 }
 
-static void ask_granted(struct hold *hold, fuse_req_t req)
+static void ask_granted(struct hold *hold, struct request *req)
 {
 	struct ask *ask = hold->ctx;
 	struct claim_request request = ask->request;
@@ -289,7 +290,7 @@ static void ask_granted(struct hold *hold, fuse_req_t req)
 
 	free_ask(ask);
 	if (old)
-		fuse_reply_err(req, -move_up(old, hold, &request));
+		reply_err(req, -move_up(old, hold, &request));
 	else
 		give_lock(hold, req, &request);
 	if (hold->claims)
@@ -458,7 +459,7 @@ static int queue_up(struct frontend *front, const struct hold_request *want,
 	return 0;
 }
 
-static void wait_for_lock(struct frontend *front, fuse_req_t req,
+static void wait_for_lock(struct frontend *front, struct request *req,
                           const struct claim_request *request, struct hold *old)
 {
 	struct hold_request want = {
@@ -481,7 +482,7 @@ static void wait_for_lock(struct frontend *front, fuse_req_t req,
 	int r = hold ? 0 : queue_up(front, &want, request, &hold);
 
 	if (r < 0)
-		fuse_reply_err(req, -r);
+		reply_err(req, -r);
 	else
 		hold_wait(hold, req);
 }
@@ -496,19 +497,18 @@ static bool change_mode_in_place(struct flock_claim *claim, enum lc_mode mode)
 	return claim->mode == mode;
 }
 
-void flock_claim_take(struct frontend *front, fuse_req_t req, const struct claim_request *request)
+void flock_claim_take(struct frontend *front, struct request *req,
+                      const struct claim_request *request)
 {
 	struct flock_claim *own = flock_claim_find(request->node, request->kind, request->owner);
 	struct hold *hold;
 
-	if (hold_resume(front, req))
-		return;
 	if (own && !lc_holds(own->base.hold->taker)) {
-		fuse_reply_err(req, EIO);
+		reply_err(req, EIO);
 		return;
 	}
 	if (own && change_mode_in_place(own, request->mode)) {
-		fuse_reply_err(req, 0);
+		reply_err(req, 0);
 		return;
 	}
 	if (own && own->id.kind == CLAIM_FLOCK) {

@@ -69,7 +69,8 @@ struct claim_request {
 };
 
 /* Answers the request. */
-void flock_claim_take(struct frontend *front, fuse_req_t req, const struct claim_request *request);
+void flock_claim_take(struct frontend *front, struct request *req,
+                      const struct claim_request *request);
 /* The claim of that owner, or NULL. */
 struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
 /* The hold by which that process has the lock with a claim of the other kind; NULL. It takes time

@@ -14,6 +14,7 @@
 #include "hold/hold_family.h"
 #include "hold/audit.h"
 #include "host/family.h"
+#include "request/reply.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,25 +48,25 @@ static void free_handle(void *ctx)
 }
 
 /* The open file gets a claim on that hold. Answers the OPEN. */
-static void open_by(struct hold *hold, struct handle *handle, fuse_req_t req,
+static void open_by(struct hold *hold, struct handle *handle, struct request *req,
                     const struct caller *caller)
 {
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
-	uid_t uid = hold->audit.uid ? hold->audit.uid : fuse_req_ctx(req)->uid;
+	uid_t uid = hold->audit.uid ? hold->audit.uid : req->in.uid;
 	int r = claim_join(&handle->claim, hold, &handle->door.base, caller, uid);
 
 	if (r == 0)
 		hold_keep(hold, &handle->door.base.node->door);
-	open_file_reply(&handle->door.base, req, r);
+	reply_open(req, &handle->door.base, r);
 }
 
-static void open_granted(struct hold *hold, fuse_req_t req)
+static void open_granted(struct hold *hold, struct request *req)
 {
 	open_by(hold, hold->ctx, req, &hold->audit.caller);
 }
 
-static void open_joined(struct hold *waiting, struct hold *family, fuse_req_t req)
+static void open_joined(struct hold *waiting, struct hold *family, struct request *req)
 {
 	open_by(family, waiting->ctx, req, &waiting->audit.caller);
 }
@@ -103,7 +104,8 @@ const struct hold_kind handle_kind = {
 	.carry_claim = handle_carry,
 };
 
-static void join_family(struct hold *family, fuse_req_t req, const struct hold_request *request)
+static void join_family(struct hold *family, struct request *req,
+                        const struct hold_request *request)
 {
 	struct open_file *file =
 		open_file_new(family->front, &handle_ops.file, request->node, request->uid);
@@ -114,10 +116,11 @@ static void join_family(struct hold *family, fuse_req_t req, const struct hold_r
 	if (file)
 		open_by(family, handle_of(file), req, &request->caller);
 	else
-		fuse_reply_err(req, error);
+		reply_err(req, error);
 }
 
-static void queue_open(struct frontend *front, fuse_req_t req, const struct hold_request *request)
+static void queue_open(struct frontend *front, struct request *req,
+                       const struct hold_request *request)
 {
 	struct open_file *file =
 		open_file_new(front, &handle_ops.file, request->node, request->uid);
@@ -128,42 +131,39 @@ static void queue_open(struct frontend *front, fuse_req_t req, const struct hold
 		hold_wait(hold, req);
 		return;
 	}
-	open_file_reply(file, req, r);
+	reply_open(req, file, r);
 	free(request->lineage);
 }
 
-void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int flags)
+void handle_open(struct frontend *front, struct request *req, struct node *node, int flags)
 {
 	struct hold_request request = {
 		.kind = &handle_kind,
 		.node = node,
 		.mode = node->door.mode,
-		.uid = fuse_req_ctx(req)->uid,
+		.uid = req->in.uid,
 		.wait_us = flags & O_NONBLOCK ? 0 : node->door.wait_us,
 		.crowd = node->door.crowd,
 		.where = node,
 	};
 	struct hold *hold;
 
-	hold = hold_resume(front, req);
-	if (hold)
-		return;
 	/* It would look like a lock, and be none. */
 	if ((flags & O_ACCMODE) == O_RDONLY) {
 		if (front->holds->audit_log.log_takes) {
-			family_see(fuse_req_ctx(req)->pid, &request.caller);
+			family_see((pid_t)req->in.pid, &request.caller);
 			audit_refuse(&front->holds->audit_log, node->lock, &request.caller,
 			             request.uid, -EACCES,
 			             "a door opened for reading only would not take the lock");
 		}
-		fuse_reply_err(req, EACCES);
+		reply_err(req, EACCES);
 		return;
 	}
-	if (fuse_req_interrupted(req)) {
-		fuse_reply_err(req, EINTR);
+	if (request_is_interrupted(req)) {
+		reply_err(req, EINTR);
 		return;
 	}
-	family_identify(fuse_req_ctx(req)->pid, &request.caller);
+	family_identify((pid_t)req->in.pid, &request.caller);
 	if (node->door.joins)
 		request.lineage = family_lineage(request.caller.process.pid);
 	hold = request.lineage ? hold_of_family(front, node->lock, request.lineage) : NULL;
@@ -180,7 +180,7 @@ void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int 
 	queue_open(front, req, &request);
 }
 
-static struct claim *handle_claim(struct open_file *file, fuse_req_t req)
+static struct claim *handle_claim(struct open_file *file, struct request *req)
 {
 	(void)req;
 	return &handle_of(file)->claim;

@@ -8,7 +8,7 @@
 #include "hold/hold.h"
 
 /* Answers the request when the lock is held, or not to be had. */
-void handle_open(struct frontend *front, fuse_req_t req, struct node *node, int flags);
+void handle_open(struct frontend *front, struct request *req, struct node *node, int flags);
 /* Of holds that doors have. */
 extern const struct hold_kind handle_kind;
 

@@ -10,6 +10,7 @@
 #include "host/family.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
+#include "request/reply.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,7 +30,7 @@ struct hold *hold_of_lingering(struct lingering *lingering)
 }
 
 /* Thousands may wait. */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 368, "a hold has grown");
+_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has grown");
 
 static void stop_admitting(struct hold *hold)
 {
@@ -114,11 +115,10 @@ static void stop_lingering(struct lingering *lingering)
 
 /* ---- waiting ---- */
 
-/* The caller must answer the request right after: that also ends its interrupts. (Here the
- * interrupt function cannot be taken back: libfuse holds the request's lock while it calls it.) */
-static fuse_req_t stop_waiting(struct hold *hold, enum hold_state to)
+/* The caller must answer the request right after: that also ends its interrupts. */
+static struct request *stop_waiting(struct hold *hold, enum hold_state to)
 {
-	fuse_req_t req = hold->req;
+	struct request *req = hold->req;
 
 	hold->req = NULL;
 	hold_step(hold, to);
@@ -132,14 +132,13 @@ static void answer_early(struct hold *hold, int error)
 	bool lingers = error == EINTR && !front->draining &&
 	               linger_begin(&front->holds->linger, &hold->lingering, hold->asker);
 
-	fuse_reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
+	reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
 	if (!lingers)
 		hold_free(hold);
 }
 
-static void wait_interrupted(fuse_req_t req, void *ctx)
+static void wait_interrupted(void *ctx)
 {
-	(void)req;
 	answer_early(ctx, EINTR);
 }
 
@@ -212,11 +211,11 @@ static void begin_limits(struct hold *hold)
 static void answer_request(struct hold *hold, int err)
 {
 	struct frontend *front = hold->front;
-	fuse_req_t req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
+	struct request *req = stop_waiting(hold, err < 0 ? HOLD_GONE : HOLD_GRANTING);
 
 	if (err < 0) {
 		audit_refused(&hold->audit, err);
-		fuse_reply_err(req, -err);
+		reply_err(req, -err);
 		hold_free(hold);
 		return;
 	}
@@ -381,17 +380,16 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
 	return 0;
 }
 
-void hold_wait(struct hold *hold, fuse_req_t req)
+void hold_wait(struct hold *hold, struct request *req)
 {
 	hold->req = req;
-	hold->unique = pending_unique(hold->front);
 	hold->since_us = hold->front->clock_us();
 	hold->compared = hold->front->holds->grants; /* the caller has asked hold_of_family() */
 	hold_step(hold, HOLD_WAITING);
 	if (hold->answer != NO_ANSWER)
 		answer_request(hold, hold->answer);
 	else
-		fuse_req_interrupt_func(req, wait_interrupted, hold);
+		request_wait(req, wait_interrupted, hold);
 }
 
 bool hold_find_taker(struct hold *hold, uint64_t taker_id)
@@ -402,20 +400,16 @@ bool hold_find_taker(struct hold *hold, uint64_t taker_id)
 	return hold->taker;
 }
 
-struct hold *hold_resume(struct frontend *front, fuse_req_t req)
+bool hold_resume(struct request *req)
 {
-	struct hold *hold = pending_owner(front);
-
-	if (!hold)
-		return NULL;
-	hold->req = req;
-	fuse_req_interrupt_func(req, wait_interrupted, hold);
-	return hold;
+	if (req->owner)
+		request_wait(req, wait_interrupted, req->owner);
+	return req->owner;
 }
 
-fuse_req_t hold_withdraw(struct hold *hold)
+struct request *hold_withdraw(struct hold *hold)
 {
-	fuse_req_t req = hold->state == HOLD_WAITING ? stop_waiting(hold, HOLD_GONE) : NULL;
+	struct request *req = hold->state == HOLD_WAITING ? stop_waiting(hold, HOLD_GONE) : NULL;
 
 	hold_free(hold);
 	return req;

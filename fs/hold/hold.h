@@ -70,11 +70,11 @@ struct hold_kind {
 	int too_long;
 	/* The lock is held: claim_join(), and answer the request. Or answer an error. If no claim
 	 * has joined then, the lock is given back. `ctx` belongs to the kind from now on. */
-	void (*granted)(struct hold *hold, fuse_req_t req);
+	void (*granted)(struct hold *hold, struct request *req);
 	/* Of a request with a lineage: while it waited, the lock was granted to its process or to
 	 * an ancestor, by the hold `family`. claim_join() that hold, and answer the request. `ctx`
 	 * belongs to the kind from now on, and `waiting` is gone afterwards. */
-	void (*found)(struct hold *waiting, struct hold *family, fuse_req_t req);
+	void (*found)(struct hold *waiting, struct hold *family, struct request *req);
 	/* The granted lock is lost; pollers are woken next. NULL: nothing is to be done. */
 	void (*lost)(struct hold *hold);
 	/* The hold ends without a grant, and its request is answered: free `ctx`. */
@@ -139,8 +139,7 @@ struct hold {
 	/* Also read only by these three: */
 	enum hold_state state;                /* changed by hold_step() alone */
 	int answer;                           /* LINGERING: the engine's, meanwhile; 0: the lock */
-	fuse_req_t req;                       /* WAITING: the request */
-	uint64_t unique;                      /*   its number */
+	struct request *req;                  /* WAITING: the request */
 	int64_t since_us;                     /*   and its time */
 	struct lingering lingering;           /* LINGERING, KEPT */
 	uint64_t compared;                    /* WAITING: it is of no family up to this grant */
@@ -158,12 +157,13 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
               struct hold **ret_hold);
 /* The request waits; kind->granted() or an error answers it, maybe at once. The hold may be gone
  * when this returns. */
-void hold_wait(struct hold *hold, fuse_req_t req);
-/* After a reload: the hold whose request this is. It goes on waiting. NULL: there is none. */
-struct hold *hold_resume(struct frontend *front, fuse_req_t req);
+void hold_wait(struct hold *hold, struct request *req);
+/* After a reload: a hold waits for this request already, and waits on. The handler is not to look
+ * at the request again: by now it could refuse it. */
+bool hold_resume(struct request *req);
 /* Ends the hold before it is granted. Returns its request, which must be answered at once; NULL if
  * the hold lingered. */
-fuse_req_t hold_withdraw(struct hold *hold);
+struct request *hold_withdraw(struct hold *hold);
 
 /* The taker with this context was evicted: lc_config.evicted. */
 void hold_evicted(void *ctx, void *taker_ctx, const char *by);

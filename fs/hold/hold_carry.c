@@ -64,12 +64,13 @@ static void claims_carry(struct carry *carry, struct hold *hold)
 }
 
 /* The hold takes the steps that once led to its state, so that it gets into its lists. */
-static void step_to(struct carry *carry, struct hold *hold, enum hold_state to)
+static void step_to(struct carry *carry, struct hold *hold, enum hold_state to, uint64_t unique)
 {
 	hold_step(hold, HOLD_WAITING);
 	switch (to) {
 	case HOLD_WAITING:
-		if (!pending_give(hold->front, hold->unique, hold))
+		hold->req = request_give(hold->front, unique, hold);
+		if (!hold->req)
 			carry->refuse("the state has a taker without a request");
 		break;
 	case HOLD_LINGERING:
@@ -123,6 +124,7 @@ void hold_stored_carry(struct carry *carry, struct frontend *front, struct store
 	struct hold *hold = STORED_IN(stored, struct hold);
 	enum hold_state is = hold ? hold->state : HOLD_NEW;
 	unsigned kind = hold && hold->kind == kinds[1];
+	uint64_t unique = hold && hold->req ? hold->req->in.unique : 0;
 
 	if (carry->loads)
 		hold = new_hold(carry, front);
@@ -139,7 +141,7 @@ void hold_stored_carry(struct carry *carry, struct frontend *front, struct store
 	CARRY_64(carry, hold->owner);
 	hold->lineage = lineage_carry(carry, hold->lineage);
 	audit_carry(carry, &hold->audit, &front->holds->audit_log, hold->node->lock);
-	CARRY_64(carry, hold->unique);
+	CARRY_64(carry, unique);
 	CARRY_64(carry, hold->since_us);
 	CARRY_64(carry, hold->most_until_us);
 	CARRY_64(carry, hold->least_until_us);
@@ -148,7 +150,7 @@ void hold_stored_carry(struct carry *carry, struct frontend *front, struct store
 	CARRY_64(carry, hold->compared);
 	taker_carry(carry, hold);
 	if (carry->loads)
-		step_to(carry, hold, is);
+		step_to(carry, hold, is, unique);
 	if (hold_is_granted(hold))
 		claims_carry(carry, hold);
 	else if (is != HOLD_KEPT)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "request/answers.h"
 
+#include "host/log.h"
 #include "request/frontend.h"
-#include "request/trace.h"
 #include "store/store.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -56,12 +57,6 @@ static bool make_answer_room(struct answers *answers, size_t size)
 	return true;
 }
 
-static void trace(struct frontend *front, const struct fuse_out_header *header)
-{
-	if (header->unique != 0)
-		trace_answer(front, header->unique, header->error);
-}
-
 /* The kernel did not take the answer to an OPEN, or OPENDIR: no RELEASE will come. */
 static void close_unopened(struct frontend *front, const void *bytes)
 {
@@ -70,6 +65,15 @@ static void close_unopened(struct frontend *front, const void *bytes)
 
 	if (file)
 		open_file_close(file);
+}
+
+/* A defect of this program. (ENOENT: the kernel has the answer, or wants none any more.) */
+static void log_refused(const struct fuse_out_header *header)
+{
+	log_line(LC_ERROR,
+	         "the kernel cannot read an answer of %" PRIu32 " bytes, with error %" PRId32
+	         ", to request %" PRIu64,
+	         header->len, header->error, (uint64_t)header->unique);
 }
 
 static void emit(struct frontend *front, bool closes)
@@ -81,8 +85,11 @@ static void emit(struct frontend *front, bool closes)
 		const void *bytes = answer + 1;
 
 		at += size_with(answer->len);
-		trace(front, bytes);
-		if (write(answers->fd, bytes, answer->len) < 0 && answer->opens && closes)
+		if (write(answers->fd, bytes, answer->len) >= 0)
+			continue;
+		if (errno == EINVAL)
+			log_refused(bytes);
+		if (answer->opens && closes)
 			close_unopened(front, bytes); /* which may keep another one */
 	}
 	answers->len = 0;
@@ -104,9 +111,7 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 	if (!make_answer_room(answers, size_with(answer.len))) {
 		store_spoil(front->stored.store);
 		emit(front, false); /* the end of a mount that was aborted closes files */
-		trace(front, iov[0].iov_base);
-		/* writev() itself is for libfuse: pending.c. */
-		(void)syscall(SYS_writev, answers->fd, iov, count);
+		(void)!writev(answers->fd, iov, count);
 		return;
 	}
 	to = answers->unsent + answers->len;
@@ -150,6 +155,30 @@ void answers_emit_again(struct frontend *front)
 void answers_emit(struct frontend *front)
 {
 	emit(front, true);
+}
+
+void answers_wake_poller(struct frontend *front, uint64_t poller)
+{
+	struct {
+		struct fuse_out_header header;
+		struct fuse_notify_poll_wakeup_out wakeup;
+	} notice = {
+		.header = {.len = sizeof(notice), .error = FUSE_NOTIFY_POLL},
+		.wakeup = {.kh = poller},
+	};
+	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
+
+	if (poller)
+		answers_add(front, false, &iov, 1);
+}
+
+void answers_wake_all(struct frontend *front)
+{
+	const struct open_file *file;
+	uint32_t slot = 0;
+
+	while ((file = open_file_next(front, &slot)))
+		answers_wake_poller(front, file->poller);
 }
 
 void answers_end(struct frontend *front)

@@ -12,16 +12,26 @@
 #include "request/answers.h"
 #include "request/inbox.h"
 #include "request/open_file.h"
-#include "request/pending.h"
+#include "request/request.h"
 #include "store/stored.h"
 #include "tree/content.h"
-#include "tree/facts.h"
-
-#include <errno.h>
 
 /* Bytes of one write; the loop's buffer is that and a header. */
 #define MAX_WRITE (128 * 1024)
 #define REQUEST_BYTES (MAX_WRITE + 4096)
+
+/* What is told of the mount, and does not change what it does. */
+struct facts {
+	const char *host, *mountpoint;
+	const struct servers *servers;
+	const struct settings *settings; /* of the servers */
+	const char *covered;             /* by other filesystems: covers.h */
+	const char *on_lost;             /* guardian_on_lost_name() */
+	bool keeper, keeper_gone;        /* wanted; and not there */
+	unsigned metrics_locks;          /* so many locks have a series of their own */
+	unsigned long reloads;           /* how often another program took over */
+	unsigned long adoptions;         /* and after a crash */
+};
 
 struct frontend {
 	struct lc *lc;
@@ -29,7 +39,7 @@ struct frontend {
 	struct holds *holds;       /* hold/hold.h: who waits, and who has a lock */
 	struct guardian *guardian; /* guard/guardian.h; NULL: on_lost=none */
 	struct lists *lists;       /* files/lists.h: of directories, and of all locks */
-	struct mount_facts facts;
+	struct facts facts;
 	uid_t uid; /* the mounter, owner of what has no other */
 	gid_t gid;
 	struct lc_attributes without; /* of locks that have none, made by other clients */
@@ -46,25 +56,8 @@ struct frontend {
 	struct inbox inbox;     /*   those of them that are served later */
 	struct answers answers; /*   and answers that are to leave */
 	struct pauses pauses;
-	bool traces;           /* trace.h: requests that are */
-	struct traced *traced; /*   not answered yet */
+	bool traces; /* each request is told of: trace.h */
 	int64_t (*clock_us)(void);
 };
-
-static inline struct frontend *frontend_of(fuse_req_t req)
-{
-	return fuse_req_userdata(req);
-}
-
-/* NULL: the node is not known any more, and the request is answered ESTALE. Nodes of directories
- * and of open files are always known: node_by_ino(). */
-static inline struct node *node_asked(fuse_req_t req, fuse_ino_t ino)
-{
-	struct node *node = node_by_ino(frontend_of(req)->nodes, ino);
-
-	if (!node)
-		fuse_reply_err(req, ESTALE);
-	return node;
-}
 
 #endif

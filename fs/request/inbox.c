@@ -3,7 +3,6 @@
 
 #include "request/frontend.h"
 
-#include <linux/fuse.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -15,11 +14,9 @@ struct deferred {
 	bool fresh;
 };
 
-bool inbox_takes(const struct fuse_buf *buffer)
+bool inbox_takes(const struct request *request)
 {
-	const struct fuse_in_header *request = buffer->mem;
-
-	switch (request->opcode) {
+	switch (request->in.opcode) {
 	case FUSE_FLUSH:
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
@@ -49,63 +46,54 @@ static void take_out(struct inbox *inbox, struct deferred *deferred)
 		DL_DELETE(inbox->fresh, deferred);
 }
 
-/* False: no memory. */
-static bool put_in(struct inbox *inbox, struct request *request, bool fresh)
+bool inbox_add(struct request *request)
 {
-	const struct fuse_in_header *header = (const void *)request->bytes;
+	struct inbox *inbox = &request->front->inbox;
 	struct deferred *deferred = calloc(1, sizeof(*deferred));
 
-	if (!deferred || !gate_join(&inbox->users, header->uid, &deferred->turn)) {
+	if (!deferred || !gate_join(&inbox->users, request->in.uid, &deferred->turn)) {
 		free(deferred);
 		return false;
 	}
+	deferred->fresh = !request->kept;
+	if (!request->kept && !request_list(request)) {
+		gate_leave(&inbox->users, &deferred->turn);
+		free(deferred);
+		return false;
+	}
+	gate_wait(&inbox->users, &deferred->turn);
 	inbox->count++;
 	inbox->bytes += request->len;
 	deferred->request = request;
 	request->deferred = deferred;
-	deferred->fresh = fresh;
-	if (fresh)
+	if (deferred->fresh)
 		DL_APPEND(inbox->fresh, deferred);
 	return true;
 }
 
-bool inbox_add(struct frontend *front, const struct fuse_buf *buffer)
+bool inbox_keep_in_doubt(struct request *request)
 {
-	struct request *request = pending_copy(front, buffer);
-
-	if (!request)
-		return false;
-	if (put_in(&front->inbox, request, true))
-		return true;
-	pending_drop(front, request);
-	return false;
-}
-
-bool inbox_keep_in_doubt(struct frontend *front, const struct fuse_buf *buffer,
-                         struct request *known)
-{
-	if (!inbox_takes(buffer) || !lc_doubted(front->lc))
-		return false;
-	return known ? put_in(&front->inbox, known, false) : inbox_add(front, buffer);
+	return inbox_takes(request) && lc_doubted(request->front->lc) && inbox_add(request);
 }
 
 /* Most requests change nothing. So that they cost no commit, their records stay until the next one:
  * a request that is served again after a crash gets an answer that the kernel refuses. */
-static bool serve_deferred(struct frontend *front, struct fuse_session *fuse,
-                           struct deferred *deferred)
+static bool serve_deferred(struct deferred *deferred)
 {
+	struct request *request = deferred->request;
+	struct inbox *inbox = &request->front->inbox;
 	bool answered;
 
-	take_out(&front->inbox, deferred);
-	answered = pending_serve_copy(front, fuse, deferred->request);
+	take_out(inbox, deferred);
+	answered = request_serve(request);
 	if (answered && !deferred->fresh) {
-		DL_APPEND(front->inbox.settled, deferred);
+		DL_APPEND(inbox->settled, deferred);
 		return true;
 	}
 	if (answered)
-		pending_drop(front, deferred->request);
+		request_drop(request);
 	else if (deferred->fresh)
-		pending_record(front, deferred->request);
+		request_record(request);
 	free(deferred);
 	return answered;
 }
@@ -118,11 +106,11 @@ void inbox_record(struct frontend *front)
 	while ((deferred = inbox->fresh)) {
 		DL_DELETE(inbox->fresh, deferred);
 		deferred->fresh = false;
-		pending_record(front, deferred->request);
+		request_record(deferred->request);
 	}
 	while ((deferred = inbox->settled)) {
 		DL_DELETE(inbox->settled, deferred);
-		pending_drop(front, deferred->request);
+		request_drop(deferred->request);
 		free(deferred);
 	}
 }
@@ -132,20 +120,18 @@ static struct deferred *next_deferred(struct inbox *inbox)
 	return (struct deferred *)gate_next(&inbox->users, &gate_one);
 }
 
-bool inbox_serve(struct frontend *front, struct fuse_session *fuse)
+bool inbox_serve(struct frontend *front)
 {
 	struct deferred *next = next_deferred(&front->inbox);
 
 	if (next)
-		(void)serve_deferred(front, fuse, next);
+		(void)serve_deferred(next);
 	return next;
 }
 
-bool inbox_serve_now(struct frontend *front, struct fuse_session *fuse, uint64_t unique)
+bool inbox_serve_now(struct request *request)
 {
-	const struct request *request = pending_find(front, unique);
-
-	return request && request->deferred && serve_deferred(front, fuse, request->deferred);
+	return request->deferred && serve_deferred(request->deferred);
 }
 
 void inbox_finish(struct inbox *inbox)

@@ -20,8 +20,6 @@
 #define INBOX_BYTES_MAX (4 * 1024 * 1024)
 
 struct frontend;
-struct fuse_buf;
-struct fuse_session;
 struct request;
 
 struct inbox {
@@ -37,22 +35,21 @@ static inline bool inbox_is_empty(const struct inbox *inbox)
 }
 
 /* Whether it may wait for the turn of its user. */
-bool inbox_takes(const struct fuse_buf *buffer);
+bool inbox_takes(const struct request *request);
 bool inbox_is_full(const struct inbox *inbox);
-/* The bytes are copied. False: no memory. */
-bool inbox_add(struct frontend *front, const struct fuse_buf *buffer);
-/* When another process takes over, a pending_stays_fn: requests are not served while it is not
+/* False: no memory. */
+bool inbox_add(struct request *request);
+/* When another process takes over, a request_stays_fn: requests are not served while it is not
  * known whether a lock is still held. Who waits for a lock waits on. */
-bool inbox_keep_in_doubt(struct frontend *front, const struct fuse_buf *buffer,
-                         struct request *known);
+bool inbox_keep_in_doubt(struct request *request);
 /* Serves the request of the user whose turn it is. False: there is none. */
-bool inbox_serve(struct frontend *front, struct fuse_session *fuse);
+bool inbox_serve(struct frontend *front);
 /* A request that is in the inbox is served now: it is interrupted. True: it was there, and is
  * answered. */
-bool inbox_serve_now(struct frontend *front, struct fuse_session *fuse, uint64_t unique);
+bool inbox_serve_now(struct request *request);
 /* Before a commit: all requests that wait here are to be in it, and none that was answered. */
 void inbox_record(struct frontend *front);
-/* The requests are still pending.h's. */
+/* The requests are still there: requests_finish(). */
 void inbox_finish(struct inbox *inbox);
 
 #endif

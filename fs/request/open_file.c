@@ -3,6 +3,7 @@
 
 #include "request/frontend.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,12 +116,6 @@ struct open_file *open_file_new(struct frontend *front, const struct file_ops *o
 	return file;
 }
 
-/* What is read depends on who reads it. */
-static bool is_personal(const struct open_file *file)
-{
-	return file->node && (file->node->kind == NODE_LOCKS || file->node->kind == NODE_HISTORY);
-}
-
 void open_file_close(struct open_file *file)
 {
 	struct frontend *front = file->front;
@@ -132,25 +127,6 @@ void open_file_close(struct open_file *file)
 	if (file->node)
 		node_unref(front->nodes, file->node);
 	budget_free(file);
-}
-
-/* Every read and write must come to the daemon. tail(1) and wc(1) read files that differ from user
- * to user as they read a pipe. */
-void open_file_reply(struct open_file *file, fuse_req_t req, int r)
-{
-	struct fuse_file_info fi = {0};
-
-	if (r < 0) {
-		fuse_reply_err(req, -r);
-		if (file)
-			open_file_close(file);
-		return;
-	}
-	fi.fh = file->fh;
-	fi.direct_io = !file->ops->readdir;
-	fi.noflush = !file->ops->flush;
-	fi.nonseekable = is_personal(file);
-	fuse_reply_open(req, &fi);
 }
 
 struct open_file *open_file_find(const struct frontend *front, uint64_t fh)

@@ -13,14 +13,12 @@
 #ifndef FS_OPEN_FILE_H
 #define FS_OPEN_FILE_H
 
-#define FUSE_USE_VERSION 314
-
 #include "tree/node.h"
 
-#include <fuse_lowlevel.h>
 #include <sys/file.h>
 
 struct frontend;
+struct request;
 
 /* More than budgets let users open. */
 #define OPEN_FILES_MAX (1 << 20)
@@ -48,20 +46,20 @@ struct file_ops {
 	size_t size;             /* of the kind's struct */
 	enum stored_kind record; /* STORED_NOT: none of its own */
 	bool described;          /* it comes with a descriptor */
-	void (*read)(struct open_file *file, fuse_req_t req, size_t size, off_t off);
-	void (*readdir)(struct open_file *file, fuse_req_t req, fuse_ino_t ino, size_t size,
+	void (*read)(struct open_file *file, struct request *req, size_t size, off_t off);
+	void (*readdir)(struct open_file *file, struct request *req, uint64_t ino, size_t size,
 	                off_t off);
-	void (*write)(struct open_file *file, fuse_req_t req, const char *data, size_t size,
+	void (*write)(struct open_file *file, struct request *req, const char *data, size_t size,
 	              off_t off);
-	void (*fsync)(struct open_file *file, fuse_req_t req);
+	void (*fsync)(struct open_file *file, struct request *req);
 	/* `asked`: the events; `poller`: 0 if nobody is to be woken later. */
-	void (*poll)(struct open_file *file, fuse_req_t req, unsigned asked, uint64_t poller);
+	void (*poll)(struct open_file *file, struct request *req, unsigned asked, uint64_t poller);
 	/* One descriptor of the file was closed. NULL: the kernel does not tell. */
-	void (*flush)(struct open_file *file, fuse_req_t req, uint64_t owner);
-	void (*flock)(struct open_file *file, fuse_req_t req, uint64_t owner, int op);
-	void (*getlk)(struct open_file *file, fuse_req_t req, uint64_t owner,
+	void (*flush)(struct open_file *file, struct request *req, uint64_t owner);
+	void (*flock)(struct open_file *file, struct request *req, uint64_t owner, int op);
+	void (*getlk)(struct open_file *file, struct request *req, uint64_t owner,
 	              const struct flock *lock);
-	void (*setlk)(struct open_file *file, fuse_req_t req, uint64_t owner,
+	void (*setlk)(struct open_file *file, struct request *req, uint64_t owner,
 	              const struct flock *lock, bool wait);
 	/* Without a request: the file ends, and so does what the kind has added to the base. NULL:
 	 * nothing to do. */
@@ -73,8 +71,6 @@ struct file_ops {
 /* A file that the user opens, at the user's cost. NULL: errno; ENFILE: there are too many. */
 struct open_file *open_file_new(struct frontend *front, const struct file_ops *ops,
                                 struct node *node, uid_t uid);
-/* Answers the OPEN or OPENDIR. `r` below 0: by that error; the file, unless it is NULL, ends. */
-void open_file_reply(struct open_file *file, fuse_req_t req, int r);
 /* The last descriptor was closed, or the file could not be opened. */
 void open_file_close(struct open_file *file);
 /* NULL: the kernel has no file of that number. */

@@ -5,7 +5,6 @@
  */
 #include "request/parked.h"
 
-#include "request/frontend.h"
 #include <assert.h>
 #include <errno.h>
 
@@ -22,17 +21,18 @@ static void parked_step(struct parked *parked, enum parked_state to)
 	parked->state = to;
 }
 
-static void refuse_with_errno(fuse_req_t req, int error)
+static void refuse_with_errno(struct request *req, int error)
 {
-	fuse_reply_err(req, -error);
+	reply_err(req, -error);
 }
 
-void *park(struct frontend *front, fuse_req_t req, struct node *node, size_t size)
+void *park(struct frontend *front, struct request *req, struct node *node, size_t size)
 {
 	return park_or(front, req, node, size, refuse_with_errno);
 }
 
-void *park_by(struct frontend *front, fuse_req_t req, struct node *node, size_t size, uid_t opener)
+void *park_by(struct frontend *front, struct request *req, struct node *node, size_t size,
+              uid_t opener)
 {
 	struct parked *parked = park(front, req, node, size);
 
@@ -46,10 +46,10 @@ void *park_by(struct frontend *front, fuse_req_t req, struct node *node, size_t 
 	return NULL;
 }
 
-void *park_or(struct frontend *front, fuse_req_t req, struct node *node, size_t size,
-              void (*refuse)(fuse_req_t req, int error))
+void *park_or(struct frontend *front, struct request *req, struct node *node, size_t size,
+              void (*refuse)(struct request *req, int error))
 {
-	struct parked *parked = budget_alloc(&front->requests, fuse_req_ctx(req)->uid, size);
+	struct parked *parked = budget_alloc(&front->requests, req->in.uid, size);
 
 	assert(size >= sizeof(*parked));
 	if (!parked) {
@@ -60,7 +60,7 @@ void *park_or(struct frontend *front, fuse_req_t req, struct node *node, size_t 
 	parked->front = front;
 	front->parked++;
 	parked->req = req;
-	parked->by = fuse_req_ctx(req)->uid;
+	parked->by = req->in.uid;
 	parked->node = node;
 	if (node)
 		node_ref(node);
@@ -69,7 +69,7 @@ void *park_or(struct frontend *front, fuse_req_t req, struct node *node, size_t 
 
 uid_t parked_uid(const struct parked *parked)
 {
-	return fuse_req_ctx(parked->req)->uid;
+	return parked->req->in.uid;
 }
 
 void parked_free(struct parked *parked)
@@ -87,11 +87,10 @@ void parked_error(struct parked *parked, int error)
 	parked_free(parked);
 }
 
-static void call_interrupted(fuse_req_t req, void *ctx)
+static void call_interrupted(void *ctx)
 {
 	struct parked *parked = ctx;
 
-	(void)req;
 	/* Programs by themselves repeat a call that an interrupt has ended. So the end of a change
 	 * that may have been made is waited for, which has a time limit. */
 	if (!lc_may_cancel(parked->call))
@@ -107,20 +106,19 @@ void park_call(struct parked *parked, int r)
 		parked_error(parked, r);
 	} else {
 		parked_step(parked, PARKED_ASKING);
-		fuse_req_interrupt_func(parked->req, call_interrupted, parked);
+		request_wait(parked->req, call_interrupted, parked);
 	}
 }
 
 void park_change(struct parked *parked, int r)
 {
 	if (r >= 0)
-		pending_begun(parked->front);
+		request_begun(parked->req);
 	park_call(parked, r);
 }
 
 void unpark(struct parked *parked)
 {
-	fuse_req_interrupt_func(parked->req, NULL, NULL);
 	parked_step(parked, PARKED_HEARD);
 }
 

@@ -5,7 +5,7 @@
 #ifndef FS_PARKED_H
 #define FS_PARKED_H
 
-#include "request/frontend.h"
+#include "request/reply.h"
 
 /* Each kind of request embeds this as its first member.
  *
@@ -20,24 +20,25 @@
  */
 struct parked {
 	struct frontend *front;
-	fuse_req_t req;
+	struct request *req;
 	struct lc_call *call; /* ASKING: cancelled when the request is interrupted */
 	struct node *node;    /* a reference, or NULL */
 	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD } state;
-	void (*refuse)(fuse_req_t req, int error); /* how it is answered with an error */
-	uid_t by;                                  /* the user whose authority counts: park_by() */
+	void (*refuse)(struct request *req, int error); /* how it is answered with an error */
+	uid_t by; /* the user whose authority counts: park_by() */
 };
 
 /* A new request of that size, whose first member is a struct parked; the rest is zero. Takes a
  * reference on the node. NULL: the request is answered ENOMEM or ENFILE. */
-void *park(struct frontend *front, fuse_req_t req, struct node *node, size_t size);
+void *park(struct frontend *front, struct request *req, struct node *node, size_t size);
 /* The same for a write by a file that `opener` has opened. A file may be handed on, for example as
  * the standard error of a program with setuid, which then writes what its user wants. So both must
  * be allowed to. EPERM: these are two users, and neither is root. */
-void *park_by(struct frontend *front, fuse_req_t req, struct node *node, size_t size, uid_t opener);
+void *park_by(struct frontend *front, struct request *req, struct node *node, size_t size,
+              uid_t opener);
 /* The same as park() for a request that is not answered with an errno. */
-void *park_or(struct frontend *front, fuse_req_t req, struct node *node, size_t size,
-              void (*refuse)(fuse_req_t req, int error));
+void *park_or(struct frontend *front, struct request *req, struct node *node, size_t size,
+              void (*refuse)(struct request *req, int error));
 /* The call was made, or could not be: r < 0 answers the request. */
 void park_call(struct parked *parked, int r);
 /* The same for a call that may change something: no other daemon makes it again. */

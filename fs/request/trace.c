@@ -11,12 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A request that is not answered yet. */
 struct traced {
-	uint64_t unique;
 	int64_t since_us;
 	char text[1024]; /* the operation, its file, and who asks */
-	UT_hash_handle hh;
 };
 
 /* The operations that a mount of locks sees, and where in the body the name in the directory is. */
@@ -127,63 +124,41 @@ static void print_request(struct traced *traced, struct nodes *nodes,
 
 /* ---- requests and answers ---- */
 
-static void trace_interrupt(const struct frontend *front, const struct fuse_in_header *header)
+/* Whether an answer to it is told. */
+static bool is_told(uint32_t opcode)
 {
-	const struct fuse_interrupt_in *in = (const void *)(header + 1);
-	struct traced *traced = NULL;
-
-	if (header->len >= sizeof(*header) + sizeof(*in))
-		HASH_FIND(hh, front->traced, &in->unique, sizeof(in->unique), traced);
-	if (traced)
-		log_wanted("interrupt of %s", traced->text);
+	return opcode != FUSE_INIT && opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
+	       opcode != FUSE_INTERRUPT;
 }
 
-void trace_request(struct frontend *front, const void *request, size_t len)
+struct traced *trace_begin(struct frontend *front, const struct fuse_in_header *header)
 {
-	const struct fuse_in_header *header = request;
-	struct traced *traced;
+	struct traced *traced =
+		front->traces && is_told(header->opcode) ? calloc(1, sizeof(*traced)) : NULL;
 
-	if (!front->traces || len < sizeof(*header) || header->len != len ||
-	    header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET)
-		return;
-	if (header->opcode == FUSE_INTERRUPT) {
-		trace_interrupt(front, header);
-		return;
-	}
-	traced = calloc(1, sizeof(*traced));
 	if (!traced)
-		return;
-	traced->unique = header->unique;
+		return NULL;
 	traced->since_us = front->clock_us();
 	print_request(traced, front->nodes, header);
-	HASH_ADD(hh, front->traced, unique, sizeof(traced->unique), traced);
-	if (!traced->hh.tbl)
-		free(traced);
+	return traced;
 }
 
-void trace_answer(struct frontend *front, uint64_t unique, int error)
+void trace_interrupt(const struct request *request)
 {
-	struct traced *traced;
+	if (request->traced)
+		log_wanted("interrupt of %s", request->traced->text);
+}
+
+void trace_end(const struct request *request, int error)
+{
+	const struct traced *traced = request->traced;
 	const char *answer;
 	int64_t took_us;
 
-	HASH_FIND(hh, front->traced, &unique, sizeof(unique), traced);
 	if (!traced)
 		return;
 	answer = error == 0 ? "success" : strerrorname_np(-error);
-	took_us = front->clock_us() - traced->since_us;
+	took_us = request->front->clock_us() - traced->since_us;
 	log_wanted("%s: %s after %" PRId64 ".%03d ms", traced->text,
 	           answer ? answer : "an unknown error", took_us / 1000, (int)(took_us % 1000));
-	HASH_DEL(front->traced, traced);
-	free(traced);
-}
-
-void trace_finish(struct frontend *front)
-{
-	struct traced *traced, *next;
-
-	HASH_ITER(hh, front->traced, traced, next) {
-		HASH_DEL(front->traced, traced);
-		free(traced);
-	}
 }

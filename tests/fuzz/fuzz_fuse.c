@@ -3,8 +3,8 @@
  * The kernel's requests in any order and with any content that a kernel may send, to the frontend
  * with an engine on the ensemble in memory (tests/world). The inodes are those that it was told,
  * the open files those that it has, names end and lengths are right; all else is the input's. Each
- * request is answered once, with an errno; when all are interrupted, all files closed, and time has
- * passed, none waits and no entry is left.
+ * request is answered once, with an errno or with what Linux can read; when all are interrupted,
+ * all files closed, and time has passed, none waits and no entry is left.
  */
 #define FUSE_USE_VERSION 314
 
@@ -17,7 +17,7 @@
 #include "hold/linger.h"
 #include "host/log.h"
 #include "request/frontend.h"
-#include "request/pending.h"
+#include "request/request.h"
 #include "setup/servers.h"
 #include "setup/settings.h"
 #include "store/store.h"
@@ -115,10 +115,11 @@ static struct {
 	struct {
 		uint64_t unique;
 		uint32_t opcode;
+		uint32_t size; /* READ, READDIR, WRITE: so many bytes */
 		size_t node;
 	} asked[ASKED_MAX];
 	size_t asked_count;
-	uint64_t unique, answers;
+	uint64_t unique;
 	int fd; /* the kernel's end */
 } kernel;
 
@@ -149,6 +150,91 @@ static void see_open(const struct fuse_open_out *open, size_t node, bool is_dir)
 	kernel.files[kernel.file_count++].is_dir = is_dir;
 }
 
+static void check_attr(const struct fuse_attr *attr, uint32_t valid_ns)
+{
+	MUST(S_ISREG(attr->mode) || S_ISDIR(attr->mode));
+	MUST(attr->size <= INT64_MAX && valid_ns < 1000000000);
+	MUST(attr->atimensec < 1000000000 && attr->mtimensec < 1000000000 &&
+	     attr->ctimensec < 1000000000);
+}
+
+static void check_names(const unsigned char *bytes, size_t len)
+{
+	while (len > 0) {
+		struct fuse_dirent entry;
+		size_t size;
+
+		MUST(len >= FUSE_NAME_OFFSET);
+		memcpy(&entry, bytes, FUSE_NAME_OFFSET);
+		size = FUSE_DIRENT_SIZE(&entry);
+		MUST(size <= len && entry.namelen > 0 && entry.namelen <= 1024);
+		MUST(!memchr(bytes + FUSE_NAME_OFFSET, '/', entry.namelen));
+		MUST(!memchr(bytes + FUSE_NAME_OFFSET, '\0', entry.namelen));
+		bytes += size;
+		len -= size;
+	}
+}
+
+static void check_lock(const struct fuse_file_lock *lock)
+{
+	MUST(lock->type == F_RDLCK || lock->type == F_WRLCK || lock->type == F_UNLCK);
+	MUST(lock->type == F_UNLCK || (lock->start <= lock->end && lock->end <= INT64_MAX));
+}
+
+/* What Linux checks of an answer, by fuse_copy_out_args() and by the operation that has asked. */
+static void check_body(uint32_t opcode, uint32_t size, const struct fuse_out_header *out)
+{
+	size_t len = out->len - sizeof(*out);
+	const struct fuse_entry_out *entry = (const void *)(out + 1);
+	const struct fuse_attr_out *attr = (const void *)(out + 1);
+	const struct fuse_write_out *write = (const void *)(out + 1);
+	const struct fuse_lk_out *lock = (const void *)(out + 1);
+
+	if (out->error != 0) {
+		MUST(len == 0);
+		return;
+	}
+	switch (opcode) {
+	case FUSE_INIT:
+		MUST(len >= FUSE_COMPAT_22_INIT_OUT_SIZE && len <= sizeof(struct fuse_init_out));
+		return;
+	case FUSE_LOOKUP:
+	case FUSE_MKDIR:
+		MUST(len == sizeof(*entry) && entry->entry_valid_nsec < 1000000000);
+		MUST(entry->nodeid != FUSE_ROOT_ID && entry->nodeid != 0);
+		check_attr(&entry->attr, entry->attr_valid_nsec);
+		return;
+	case FUSE_GETATTR:
+	case FUSE_SETATTR:
+		MUST(len == sizeof(*attr));
+		check_attr(&attr->attr, attr->attr_valid_nsec);
+		return;
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		MUST(len == sizeof(struct fuse_open_out));
+		return;
+	case FUSE_READ:
+		MUST(len <= size);
+		return;
+	case FUSE_READDIR:
+		MUST(len <= size);
+		check_names((const void *)(out + 1), len);
+		return;
+	case FUSE_WRITE:
+		MUST(len == sizeof(*write) && write->size <= size);
+		return;
+	case FUSE_GETLK:
+		MUST(len == sizeof(*lock));
+		check_lock(&lock->lk);
+		return;
+	case FUSE_POLL:
+		MUST(len == sizeof(struct fuse_poll_out));
+		return;
+	default:
+		MUST(len == 0);
+	}
+}
+
 static void see_answer(const unsigned char *bytes, size_t len)
 {
 	const struct fuse_out_header *out = (const void *)bytes;
@@ -160,10 +246,10 @@ static void see_answer(const unsigned char *bytes, size_t len)
 		return;
 	}
 	MUST(out->error <= 0 && out->error > -512);
-	kernel.answers++;
 	while (i < kernel.asked_count && kernel.asked[i].unique != out->unique)
 		i++;
 	MUST(i < kernel.asked_count); /* asked, and not answered yet */
+	check_body(kernel.asked[i].opcode, kernel.asked[i].size, out);
 	if (kernel.asked[i].opcode == FUSE_OPEN || kernel.asked[i].opcode == FUSE_OPENDIR) {
 		kernel.nodes[kernel.asked[i].node].opens--;
 		if (out->error == 0) {
@@ -201,16 +287,23 @@ static void turn(int64_t us)
 	see_answers();
 }
 
-static void serve(struct fuse_in_header *header)
+static void serve(const struct fuse_in_header *header)
 {
-	const struct fuse_buf buffer = {.mem = header, .size = header->len};
+	struct request *request = request_new(&front, header, header->len, NULL);
 
-	pending_serve(&front, fuse, &buffer);
+	MUST(request);
+	request_take(request);
 	answers_emit(&front);
 	see_answers();
 }
 
-/* In memory of just its size: nobody may read behind it, or look at it later. */
+static uint32_t size_asked(uint32_t opcode, const void *body)
+{
+	if (opcode == FUSE_READ || opcode == FUSE_READDIR)
+		return ((const struct fuse_read_in *)body)->size;
+	return opcode == FUSE_WRITE ? ((const struct fuse_write_in *)body)->size : 0;
+}
+
 static void ask(uint32_t opcode, size_t node, const void *body, size_t len)
 {
 	struct fuse_in_header *header = malloc(sizeof(*header) + len);
@@ -233,6 +326,7 @@ static void ask(uint32_t opcode, size_t node, const void *body, size_t len)
 		MUST(kernel.asked_count < ASKED_MAX);
 		kernel.asked[kernel.asked_count].unique = header->unique;
 		kernel.asked[kernel.asked_count].opcode = opcode;
+		kernel.asked[kernel.asked_count].size = size_asked(opcode, body);
 		kernel.asked[kernel.asked_count++].node = node;
 	}
 	serve(header);
@@ -285,9 +379,8 @@ static void begin(void)
 	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
 	fuse_opt_free_args(&args);
 	front.answers.fd = fd;
-	snprintf(device, sizeof(device), "/dev/fd/%d", dup(fd));
+	snprintf(device, sizeof(device), "/dev/fd/%d", requests_begin(&front, fuse));
 	MUST(fuse && fuse_session_mount(fuse, device) == 0);
-	pending_follow(&front, fuse);
 	kernel.nodes[0].ino = FUSE_ROOT_ID;
 	kernel.nodes[0].is_dir = true;
 	kernel.node_count = 1;
@@ -579,8 +672,8 @@ static void finish(void)
 	answers_end(&front);
 	close(kernel.fd);
 	inbox_finish(&front.inbox);
-	pending_finish(&front);
-	answers_end(&front);
+	close(front.pending.libfuse);
+	requests_finish(&front);
 	linger_finish(&front.holds->linger);
 	nodes_destroy(front.nodes);
 	history_finish(&front.holds->audit_log.history);

@@ -33,7 +33,7 @@ CASES = {place: names.split() for place, names in {
     'fs/request/inbox.c': 'lost/paused',
     'fs/request/open_file.c': 'show/history',
     'fs/request/parked.c': 'survive/crash_answers',
-    'fs/request/pending.c': 'survive/crash_answers',
+    'fs/request/request.c': 'survive/crash_answers',
     'fs/setup/check.c': 'daemon/user_mount',
     'fs/setup/mountpoint.c': 'daemon/sigterm',
     'fs/setup/ready.c': 'survive/keeper',

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Answers to the kernel: they are kept back, in order, and each leaves by one write. Too many bytes
- * leave at once.
+ * leave at once. One that the kernel cannot read is told of.
  */
 #include "request/answers.h"
+#include "host/log.h"
 #include "request/frontend.h"
 #include "store/store.h"
-#include "request/trace.h"
 
 #include "unit.h"
 
@@ -14,19 +14,13 @@
 #include <linux/fuse.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 static struct frontend front;
 static uint64_t refused[8];
 static unsigned refused_count;
-
-void trace_answer(struct frontend *of, uint64_t unique, int error)
-{
-	(void)of;
-	(void)unique;
-	(void)error;
-}
 
 struct open_file *open_file_find(const struct frontend *of, uint64_t fh)
 {
@@ -40,6 +34,22 @@ struct open_file *open_file_find(const struct frontend *of, uint64_t fh)
 void open_file_close(struct open_file *file)
 {
 	refused[refused_count++] = file->fh;
+}
+
+struct open_file *open_file_next(const struct frontend *of, uint32_t *slot)
+{
+	(void)of;
+	(void)slot;
+	return NULL;
+}
+
+static unsigned told;
+
+void log_line(enum lc_level level, const char *format, ...)
+{
+	(void)format;
+	assert_int_equal(level, LC_ERROR);
+	told++;
 }
 
 static int begin(void **state)
@@ -132,6 +142,27 @@ static void open_files_that_nobody_took(void **state)
 	assert_false(answers_are_unsent(&front));
 }
 
+/* Writing to a timer is EINVAL, as writing an answer of a wrong length is. */
+static void an_answer_that_cannot_be_read(void **state)
+{
+	struct fuse_open_out out = {.fh = 79};
+
+	(void)state;
+	close(front.answers.fd);
+	front.answers.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	told = 0;
+	keep(1, false, &out, sizeof(out));
+	keep(2, true, &out, sizeof(out));
+	answers_emit(&front);
+	assert_int_equal(told, 2);
+	assert_int_equal(refused_count, 1);
+	close(front.answers.fd);
+	front.answers.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	keep(3, false, &out, sizeof(out));
+	answers_emit(&front);
+	assert_int_equal(told, 2); /* EBADF */
+}
+
 static void too_much_leaves_at_once(void **state)
 {
 	char text[4000];
@@ -197,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(kept_until_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(open_files_that_nobody_took, begin, end),
+		cmocka_unit_test_setup_teardown(an_answer_that_cannot_be_read, begin, end),
 		cmocka_unit_test_setup_teardown(too_much_leaves_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(told_by_the_next_daemon, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_is_there, begin, end),

@@ -3,7 +3,7 @@
  * The records of requests that wait: one that no kernel can have sent is refused. It would be
  * served, and read beyond its end.
  */
-#include "request/pending.h"
+#include "request/request.h"
 
 #include "request/frontend.h"
 #include "unit.h"
@@ -72,9 +72,9 @@ static void requests(void **state)
 		memcpy(bytes, &header, sizeof(header));
 		why = read_record(bytes, rows[i].len);
 		expect(!why == rows[i].good, "row %zu: %s", i, why ? why : "it is taken");
-		expect(!pending_find(&front, i + 1) != rows[i].good, "row %zu", i);
+		expect(!request_find(&front, i + 1) != rows[i].good, "row %zu", i);
 	}
-	pending_finish(&front);
+	requests_finish(&front);
 	free(bytes);
 }
 

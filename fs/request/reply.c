@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "request/reply.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* What the kernel has read since protocol 7.9 (Linux 2.6.29): later versions use the padding. */
+_Static_assert(sizeof(struct fuse_out_header) == 16, "the header of an answer");
+_Static_assert(sizeof(struct fuse_attr_out) == 104, "the answer to GETATTR and SETATTR");
+_Static_assert(sizeof(struct fuse_entry_out) == 128, "the answer to LOOKUP and MKDIR");
+_Static_assert(sizeof(struct fuse_open_out) == 16, "the answer to OPEN and OPENDIR");
+_Static_assert(sizeof(struct fuse_write_out) == 8, "the answer to WRITE");
+_Static_assert(sizeof(struct fuse_lk_out) == 24, "the answer to GETLK");
+_Static_assert(sizeof(struct fuse_poll_out) == 8, "the answer to POLL");
+
+void reply_err(struct request *req, int error)
+{
+	request_answer(req, -error, NULL, 0);
+}
+
+void reply_none(struct request *req)
+{
+	request_end(req);
+}
+
+static void split_timeout(double timeout, uint64_t *ret_s, uint32_t *ret_ns)
+{
+	*ret_s = (uint64_t)timeout;
+	*ret_ns = (uint32_t)((timeout - (double)*ret_s) * 1e9);
+}
+
+static struct fuse_attr attr_of(const struct stat *st)
+{
+	return (struct fuse_attr){
+		.ino = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.blocks = (uint64_t)st->st_blocks,
+		.atime = (uint64_t)st->st_atim.tv_sec,
+		.mtime = (uint64_t)st->st_mtim.tv_sec,
+		.ctime = (uint64_t)st->st_ctim.tv_sec,
+		.atimensec = (uint32_t)st->st_atim.tv_nsec,
+		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
+		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
+		.mode = st->st_mode,
+		.nlink = (uint32_t)st->st_nlink,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.rdev = (uint32_t)st->st_rdev,
+		.blksize = (uint32_t)st->st_blksize,
+	};
+}
+
+void reply_entry(struct request *req, uint64_t ino, const struct stat *st, double entry_timeout,
+                 double attr_timeout)
+{
+	struct fuse_entry_out out = {.nodeid = ino, .attr = attr_of(st)};
+
+	split_timeout(entry_timeout, &out.entry_valid, &out.entry_valid_nsec);
+	split_timeout(attr_timeout, &out.attr_valid, &out.attr_valid_nsec);
+	request_answer(req, 0, &out, sizeof(out));
+}
+
+void reply_attr(struct request *req, const struct stat *st, double timeout)
+{
+	struct fuse_attr_out out = {.attr = attr_of(st)};
+
+	split_timeout(timeout, &out.attr_valid, &out.attr_valid_nsec);
+	request_answer(req, 0, &out, sizeof(out));
+}
+
+/* What is read depends on who reads it. */
+static bool is_personal(const struct open_file *file)
+{
+	return file->node && (file->node->kind == NODE_LOCKS || file->node->kind == NODE_HISTORY);
+}
+
+/* Every read and write must come to the daemon. tail(1) and wc(1) read files that differ from user
+ * to user as they read a pipe. */
+void reply_open(struct request *req, struct open_file *file, int r)
+{
+	struct fuse_open_out out = {0};
+
+	if (r < 0) {
+		reply_err(req, -r);
+		if (file)
+			open_file_close(file);
+		return;
+	}
+	out.fh = file->fh;
+	out.open_flags = (file->ops->readdir ? 0 : FOPEN_DIRECT_IO) |
+	                 (file->ops->flush ? 0 : FOPEN_NOFLUSH) |
+	                 (is_personal(file) ? FOPEN_NONSEEKABLE : 0);
+	request_answer(req, 0, &out, sizeof(out));
+}
+
+void reply_buf(struct request *req, const void *bytes, size_t len)
+{
+	request_answer(req, 0, bytes, len);
+}
+
+void reply_write(struct request *req, size_t len)
+{
+	const struct fuse_write_out out = {.size = (uint32_t)len};
+
+	request_answer(req, 0, &out, sizeof(out));
+}
+
+void reply_lock(struct request *req, const struct flock *lock)
+{
+	struct fuse_lk_out out = {.lk = {.type = (uint32_t)lock->l_type}};
+
+	if (lock->l_type != F_UNLCK) {
+		out.lk.start = (uint64_t)lock->l_start;
+		out.lk.end = lock->l_len ? (uint64_t)(lock->l_start + lock->l_len - 1) : INT64_MAX;
+		out.lk.pid = (uint32_t)lock->l_pid;
+	}
+	request_answer(req, 0, &out, sizeof(out));
+}
+
+void reply_poll(struct request *req, unsigned events)
+{
+	const struct fuse_poll_out out = {.revents = events};
+
+	request_answer(req, 0, &out, sizeof(out));
+}
+
+bool reply_add_name(char *buffer, size_t *used, size_t room, const char *name, mode_t type,
+                    off_t next)
+{
+	struct fuse_dirent entry = {
+		.ino = UINT32_MAX, /* not told */
+		.off = (uint64_t)next,
+		.namelen = (uint32_t)strlen(name),
+		.type = (type & S_IFMT) >> 12,
+	};
+	size_t len = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + entry.namelen);
+	char *to = buffer + *used;
+
+	if (len > room - *used)
+		return false;
+	memset(to, 0, len);
+	memcpy(to, &entry, FUSE_NAME_OFFSET);
+	memcpy(to + FUSE_NAME_OFFSET, name, entry.namelen);
+	*used += len;
+	return true;
+}

@@ -37,9 +37,11 @@ static void judge_refused(struct taker *taker, int err, int64_t waited_us)
 	case -EHOSTUNREACH:
 		wanted = waited_us >= taker->wait_us && had_trouble(taker);
 		break;
-	case -ENOLCK: /* also when a copy has the very name that its entry was to get */
+	case -ENOLCK: /* also when a copy has the very name that its entry was to get, or, where
+	               * numbers repeat, its own create that was given up and is done late */
 		wanted = (sim->plan.weight[FAULT_REFUSE] && had_trouble(taker)) ||
-		         sim->plan.copies > 0;
+		         sim->plan.copies > 0 ||
+		         (sim->plan.near_overflow && sim->plan.weight[FAULT_BACKLOG]);
 		break;
 	}
 	if (!wanted)

@@ -225,10 +225,6 @@ mutant(45, 'scout_is_evidence', 'lease.c',
        '\tlease->renews_us = lease_needs_scout(lease) && now_us > 0 ? INT64_MAX - 1 : now_us;',
        sim('renewals'),
        ('lease.c', 'return from_us == INT64_MAX ? INT64_MAX', 'return from_us >= INT64_MAX - 1 ? INT64_MAX'))
-mutant(45, 'late_renewals_end_with_the_next_answer', 'lease.c',
-       '\tlease->renews_us = INT64_MAX;\n',
-       '\tlease->renews_us = lease->late_us = INT64_MAX;\n',
-       sim('renewals', 1000))
 mutant(45, 'sent_to_the_silent', 'session.c',
        'return lc->session->busy && lease_needs_scout(&lc->session->lease);',
        'return lc == NULL;',

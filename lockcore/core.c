@@ -113,7 +113,6 @@ struct engine {
 	struct batch batch;
 	struct takers takers;
 	struct pokes pokes;
-	struct readings readings;
 	struct reads reads;
 	struct calls calls;
 	struct evictions evictions;
@@ -134,7 +133,6 @@ static struct lc *make_engine(void)
 	engine->lc.batch = &engine->batch;
 	engine->lc.takers = &engine->takers;
 	engine->lc.pokes = &engine->pokes;
-	engine->lc.readings = &engine->readings;
 	engine->lc.reads = &engine->reads;
 	engine->lc.calls = &engine->calls;
 	engine->lc.evictions = &engine->evictions;

@@ -152,8 +152,10 @@ static void numbers_carry(struct carry *carry, struct ledger *ledger)
 	CARRY_64(carry, front->holds->grants);
 	nodes_last_carry(carry, front->nodes);
 	open_files_carry(carry, &front->open_files);
-	CARRY_64(carry, front->facts.reloads);
-	CARRY_64(carry, front->facts.adoptions);
+	if (!carry_has(carry, 6)) {
+		CARRY_64(carry, counted.reloads);
+		CARRY_64(carry, counted.adoptions);
+	}
 	later_carry(carry);
 }
 
@@ -167,6 +169,8 @@ static void totals_carry(struct carry *carry, struct ledger *ledger)
 	history_counts_carry(carry, &front->holds->audit_log.history);
 	CARRY_64(carry, front->holds->audit_log.stopped);
 	CARRY_64(carry, ledger->contact->since_ms);
+	if (carry_has(carry, 6))
+		counts_carry(carry);
 }
 
 static void part_carry(struct carry *carry, struct ledger *ledger, enum part part)

@@ -495,7 +495,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		read_signals(loop);
 	if (fds[POLL_KEEPER].revents) {
 		keeper_listen();
-		front->facts.keeper_gone = true;
+		front->facts.keeper_up = 0;
 	}
 	holds_process(front, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	servers_process(&loop->servers, front->lc, front->clock_us(), &fds[POLL_SERVERS]);

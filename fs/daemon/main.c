@@ -207,7 +207,7 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->facts.servers = &loop->servers;
 	front->facts.covered = loop->covers.text;
 	front->facts.on_lost = guardian_on_lost_name(options->on_lost);
-	front->facts.keeper = options->keeper;
+	front->facts.keeper_up = options->keeper ? 1 : -1;
 	log->clock_us = clock_now_us;
 	log->log_takes = options->log_takes;
 	log->audit = options->audit;
@@ -310,7 +310,8 @@ static int go_to_work(struct options *options, struct loop *loop, struct store *
 	if (adopted)
 		credentials_confine(options->credentials);
 	if (adopted || start_others(options, &keeper, &front->guardian)) {
-		front->facts.keeper_gone = options->keeper && keeper_fd() < 0;
+		if (options->keeper && keeper_fd() < 0)
+			front->facts.keeper_up = 0;
 		status = run_daemon(options, loop, adopted);
 	}
 	book_finish(&front->stored);

@@ -123,12 +123,13 @@ void reload_done(struct reload *reload)
 	char after[64] = "";
 
 	if (reload->crash.signal) {
-		front->facts.adoptions++;
+		counted.adoptions++;
 		stopped_us = reload->crash.at_us;
 		snprintf(after, sizeof(after), " after a crash (signal %d)", reload->crash.signal);
 	} else {
-		front->facts.reloads++;
+		counted.reloads++;
 	}
+	reload->ledger->looked_ns = 0; /* the next record has that count */
 	answers_wake_all(front);
 	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,

@@ -6,17 +6,12 @@
  */
 #include "files/text.h"
 
-#include "files/longest.h"
-#include "guard/guardian.h"
-#include "hold/hold.h"
+#include "files/about.h"
 #include "host/clock.h"
 #include "host/family.h"
-#include "host/log.h"
 #include "host/row.h"
 #include "request/frontend.h"
 #include "request/parked.h"
-#include "setup/servers.h"
-#include "setup/settings.h"
 #include "tree/fixed.h"
 
 #include <errno.h>
@@ -24,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct file_ops text_ops;
 
@@ -105,82 +99,12 @@ static void slots_read(void *ctx, int err, const struct lc_lock_info *info)
 		              info->czxid);
 }
 
-/* The engine's clock goes on while the machine is suspended, as the wall clock does. */
-static int64_t wall_time_ms(const struct frontend *front, int64_t at_us)
-{
-	int64_t ago_us = front->clock_us() - at_us;
-
-	return at_us < 0 ? -1 : (clock_read_ns(CLOCK_REALTIME) / 1000 - ago_us) / 1000;
-}
-
-static int64_t ensemble_ahead_ms(const struct frontend *front)
-{
-	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
-
-	return lc_ensemble_ms(front->lc, now_ms) - now_ms;
-}
-
-static uint64_t pid_namespace(void)
-{
-	struct stat stat_of;
-
-	return stat("/proc/self/ns/pid", &stat_of) == 0 ? stat_of.st_ino : 0;
-}
-
-static void describe_processes(const struct frontend *front, struct view_mount *mount)
-{
-	struct guardian_counts stops = guardian_counts(front->guardian);
-	struct log_counts log = log_counts();
-
-	mount->guardian = front->guardian;
-	mount->has_guardian = guardian_fd(front->guardian) >= 0;
-	mount->terms = stops.terms;
-	mount->kills = stops.kills;
-	mount->spared = stops.spared;
-	mount->looks_ended = stops.looks_ended;
-	mount->keeper = front->facts.keeper;
-	mount->has_keeper = !front->facts.keeper_gone;
-	mount->log_ended = log.children_ended;
-	mount->lines_not_written = log.not_written;
-}
-
 static void about_open(struct frontend *front, struct request *req, struct node *node,
                        view_fn *view)
 {
-	struct lc_status status;
 	struct text text = {0};
-	char watched_by[64], left_out[1024], wrong[1024];
-	struct view_mount mount = {
-		.host = front->facts.host,
-		.covered = front->facts.covered,
-		.addresses = front->facts.servers->addresses,
-		.left_out = servers_problems(front->facts.servers, left_out, sizeof(left_out)),
-		.tried = front->facts.servers->tried,
-		.kernel_limit_s = front->kernel_limit_s,
-		.clock_watched_by = watched_by,
-		.tick_time_by = settings_tick_by(front->facts.settings),
-		.server_version = settings_version(front->facts.settings),
-		.wrong_servers = settings_wrong(front->facts.settings, wrong, sizeof(wrong)),
-		.reloads = front->facts.reloads,
-		.adoptions = front->facts.adoptions,
-		.open_bytes = front->files.bytes};
-	struct view_held longest[VIEW_LONGEST_MAX];
-	int r;
+	int r = about_text(front, req->in.uid, view, &text);
 
-	if (probe_forgets(mount.server_version))
-		mount.safe_version = PROBE_SAFE;
-	mount.mountpoint = front->facts.mountpoint;
-	mount.history = &front->holds->audit_log.history;
-	mount.reader = req->in.uid;
-	describe_processes(front, &mount);
-	longest_find(front, longest, &mount);
-	lc_status(front->lc, &status);
-	mount.away_since_ms = wall_time_ms(front, status.away_us);
-	mount.ensemble_ahead_ms = ensemble_ahead_ms(front);
-	mount.on_lost = front->facts.on_lost;
-	mount.pid_namespace = pid_namespace();
-	pauses_names(&front->pauses, watched_by, sizeof(watched_by));
-	r = view(&status, &mount, &text);
 	if (r < 0)
 		reply_err(req, -r);
 	else

@@ -5,7 +5,9 @@
  */
 #include "host/log.h"
 
+#include "host/counts.h"
 #include "host/memory.h"
+#include "host/safe.h"
 #include "host/signals.h"
 #include "lockcore.h"
 #include "pure/per_user.h"
@@ -43,7 +45,6 @@ static struct {
 	pid_t pid;      /* 0: of another process, or none */
 	bool writes;    /* lines go to it; otherwise to stderr itself */
 } child = {-1, -1, 0, false};
-static unsigned long not_written, children_ended;
 static bool to_stderr;  /* beside syslog */
 static bool to_journal; /* by stderr */
 static const char *about;
@@ -191,7 +192,7 @@ static struct window *window_of(uid_t uid, enum lc_level level)
 static void drop_line(struct window *window)
 {
 	window->dropped++;
-	not_written++;
+	counted.log_lines_not_written++;
 }
 
 /* A window that is over begins anew, and says what it had no room for. */
@@ -221,7 +222,7 @@ static bool hear_child(void)
 
 	if (!child.writes || recv(child.fd, &lost, sizeof(lost), MSG_DONTWAIT) != sizeof(lost))
 		return false;
-	not_written += lost;
+	counted.log_lines_not_written += lost;
 	return true;
 }
 
@@ -258,20 +259,6 @@ static bool admit_line(uid_t uid, enum lc_level level)
 	return room;
 }
 
-/* Names are users' text: one line stays one line, and no terminal gets control characters. */
-static void neutralise(char *text)
-{
-	size_t len = strlen(text), n = 0;
-
-	while (n < len) {
-		size_t size = lc_text_shown(text + n, len - n);
-
-		if (size == 0)
-			text[n] = '?';
-		n += size > 0 ? size : 1;
-	}
-}
-
 static void put_formatted(uid_t uid, enum lc_level level, const char *format, va_list args)
 {
 	char text[TEXT_MAX];
@@ -279,7 +266,7 @@ static void put_formatted(uid_t uid, enum lc_level level, const char *format, va
 
 	if ((size_t)len < sizeof(text))
 		vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
-	neutralise(text);
+	safe_text(text, sizeof(text), text, SAFE_LINE); /* names are users' text */
 	if (!put(level, text))
 		drop_line(window_of(uid, level));
 }
@@ -410,7 +397,7 @@ bool log_reap(pid_t pid)
 {
 	if (pid != child.pid || pid <= 0)
 		return false;
-	children_ended++;
+	counted.logs_ended++;
 	log_to_child();
 	log_line(LC_ERROR,
 	         "the process that writes the log was killed: another one goes on, and one "
@@ -444,23 +431,23 @@ void log_finish(void)
 	child.writes = false;
 }
 
-struct log_counts log_counts(void)
+void log_count(void)
 {
 	while (hear_child())
 		;
-	return (struct log_counts){.not_written = not_written, .children_ended = children_ended};
 }
 
 void log_carry(struct carry *carry)
 {
-	while (hear_child())
-		;
+	log_count();
 	CARRY_BOOL(carry, to_syslog);
 	CARRY_FD(carry, child.fd);
 	CARRY_FD(carry, child.its_fd);
 	CARRY_PID(carry, child.pid);
-	CARRY_64(carry, not_written);
-	CARRY_64(carry, children_ended);
+	if (!carry_has(carry, 6)) {
+		CARRY_64(carry, counted.log_lines_not_written);
+		CARRY_64(carry, counted.logs_ended);
+	}
 	if (!carry->loads || carry->checks || to_syslog)
 		return;
 	/* After a crash the other one has ended, or serves the guardian alone. */

@@ -51,11 +51,8 @@ void log_tend(void);
 /* It has a second to write what is left. */
 void log_finish(void);
 
-struct log_counts {
-	unsigned long not_written;    /* lines, by the log's child, too; not the guardian's */
-	unsigned long children_ended; /* the log's child, before its time */
-};
-struct log_counts log_counts(void);
+/* Counts the lines that the log's child could not write, too (counts.h); the guardian's are not. */
+void log_count(void);
 
 /* Where lines go. */
 void log_carry(struct carry *carry);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/row.h"
 
-#include "lockcore.h"
+#include "host/safe.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,27 +23,10 @@ static void put_separator(struct row *row)
 		put_bytes(row, " ", 1);
 }
 
-/* The bytes of a character beyond ASCII that cannot stand in a word. 0: none begins here. */
-static size_t unfit(const char *text)
-{
-	size_t len = strnlen(text, 4), blank = lc_text_blank(text, len);
-	size_t size = blank > 0 ? blank : lc_text_harmful(text, len);
-
-	return size > 1 ? size : 0;
-}
-
-static void put_octal(struct row *row, const unsigned char *bytes, size_t count)
-{
-	char code[8];
-
-	for (size_t i = 0; i < count; i++) {
-		snprintf(code, sizeof(code), "\\%03o", bytes[i]);
-		put_bytes(row, code, 4);
-	}
-}
-
 void row_word(struct row *row, const char *text)
 {
+	char next[SAFE_MAX];
+
 	put_separator(row);
 	if (!text || !*text) {
 		put_bytes(row, "-", 1);
@@ -54,18 +37,9 @@ void row_word(struct row *row, const char *text)
 		return;
 	}
 	while (*text) {
-		const unsigned char *byte = (const unsigned char *)text;
-		size_t wide = unfit(text);
+		size_t len = safe_next(&text, SAFE_COLUMN, next);
 
-		if (wide > 0)
-			put_octal(row, byte, wide);
-		else if (*byte == ' ' || *byte == '\\')
-			put_octal(row, byte, 1);
-		else if (*byte < 0x20 || *byte == 0x7f)
-			put_bytes(row, "?", 1);
-		else
-			put_bytes(row, text, 1);
-		text += wide > 0 ? wide : 1;
+		put_bytes(row, next, len);
 	}
 }
 

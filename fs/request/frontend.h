@@ -15,23 +15,11 @@
 #include "request/request.h"
 #include "store/stored.h"
 #include "tree/content.h"
+#include "tree/facts.h"
 
 /* Bytes of one write; the loop's buffer is that and a header. */
 #define MAX_WRITE (128 * 1024)
 #define REQUEST_BYTES (MAX_WRITE + 4096)
-
-/* What is told of the mount, and does not change what it does. */
-struct facts {
-	const char *host, *mountpoint;
-	const struct servers *servers;
-	const struct settings *settings; /* of the servers */
-	const char *covered;             /* by other filesystems: covers.h */
-	const char *on_lost;             /* guardian_on_lost_name() */
-	bool keeper, keeper_gone;        /* wanted; and not there */
-	unsigned metrics_locks;          /* so many locks have a series of their own */
-	unsigned long reloads;           /* how often another program took over */
-	unsigned long adoptions;         /* and after a crash */
-};
 
 struct frontend {
 	struct lc *lc;
@@ -39,7 +27,7 @@ struct frontend {
 	struct holds *holds;       /* hold/hold.h: who waits, and who has a lock */
 	struct guardian *guardian; /* guard/guardian.h; NULL: on_lost=none */
 	struct lists *lists;       /* files/lists.h: of directories, and of all locks */
-	struct facts facts;
+	struct mount_facts facts;
 	uid_t uid; /* the mounter, owner of what has no other */
 	gid_t gid;
 	struct lc_attributes without; /* of locks that have none, made by other clients */

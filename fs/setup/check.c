@@ -10,6 +10,7 @@
 #include "host/kernel_limit.h"
 #include "host/pause.h"
 #include "host/process.h"
+#include "host/safe.h"
 #include "host/who.h"
 #include "lockcore.h"
 #include "setup/bare.h"
@@ -60,10 +61,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct check *check, enum 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	printf("%s  %s\n", words[verdict], text);
+	printf("%s  %s\n", words[verdict], safe_text(text, sizeof(text), text, SAFE_LINE));
 	fflush(stdout); /* a later step may hang */
 	check->wrong |= verdict == WRONG;
 }

@@ -2,10 +2,11 @@
 #include "setup/options.h"
 
 #include "host/duration.h"
+#include "host/safe.h"
 #include "setup/credentials.h"
 #include "setup/mountpoint.h"
 #include "setup/source.h"
-#include "tree/view.h"
+#include "tree/facts.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -184,10 +185,8 @@ __attribute__((format(printf, 3, 4))) static bool complain(int *ret_status, int 
 	if (vasprintf(&line, format, args) < 0)
 		line = NULL;
 	va_end(args);
-	for (char *c = line; c && *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	fprintf(stderr, "zklockfs: %s%s\n", line ? line : strerror(ENOMEM),
+	fprintf(stderr, "zklockfs: %s%s\n",
+	        line ? safe_text(line, strlen(line) + 1, line, SAFE_LINE) : strerror(ENOMEM),
 	        status == EXIT_USAGE ? "; try zklockfs --help" : "");
 	free(line);
 	*ret_status = status;
@@ -378,7 +377,7 @@ static bool read_owner(const struct raw *raw, struct options *options, int *ret_
 	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
 	                   ret_status) &&
 	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status) &&
-	       read_number("metrics_locks", raw->metrics_locks, 10, 0, VIEW_LONGEST_MAX,
+	       read_number("metrics_locks", raw->metrics_locks, 10, 0, FACTS_LONGEST_MAX,
 	                   &options->metrics_locks, ret_status);
 }
 

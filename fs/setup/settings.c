@@ -290,6 +290,17 @@ const char *settings_version(const struct settings *settings)
 	return oldest;
 }
 
+const char *settings_judge_version(const struct settings *settings, char *text, size_t size)
+{
+	const char *version = settings_version(settings);
+
+	if (!probe_forgets(version))
+		return version;
+	snprintf(text, size, "%s, which can forget answered writes: use %s or later", version,
+	         PROBE_SAFE);
+	return text;
+}
+
 /* A foreign server is not one of those that the lease relies on; one that is not proved may be. */
 const char *settings_tick_by(const struct settings *settings)
 {

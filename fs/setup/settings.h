@@ -67,6 +67,8 @@ bool settings_has_heard(const struct settings *settings, const char *server);
 
 /* The oldest version among the servers of the ensemble; "": not known. */
 const char *settings_version(const struct settings *settings);
+/* The same, and what is wrong with it: in `text`, or the version itself. */
+const char *settings_judge_version(const struct settings *settings, char *text, size_t size);
 /* How the tick is known: "option"; "conf", "sessions": by the servers (probe.h); "-": it is not. */
 const char *settings_tick_by(const struct settings *settings);
 /* Servers whose settings are not as they should be, or do not count: a sentence for each, or "". */

@@ -6,8 +6,8 @@
 #ifndef FS_FIXED_H
 #define FS_FIXED_H
 
+#include "tree/facts.h"
 #include "tree/node.h"
-#include "tree/view.h"
 
 struct fixed_file {
 	enum node_kind in; /* directories of this kind */

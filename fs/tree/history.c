@@ -170,15 +170,13 @@ static void print_hold(struct row *row, const struct history_hold *hold)
 	row_end(row);
 }
 
-int history_view(const struct lc_status *status, const struct view_mount *mount,
-                 struct text *ret_text)
+int history_view(const struct facts *facts, struct text *ret_text)
 {
-	const struct history *history = mount->history;
-	uid_t uid = mount->reader;
+	const struct history *history = facts->history;
+	uid_t uid = facts->reader;
 	struct row row = {.room = sizeof(HEADER)};
 	const struct history_item *item;
 
-	(void)status;
 	DL_FOREACH(history->first, item)
 		if (may_see(item, uid))
 			row.room += room_of(item);

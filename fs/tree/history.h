@@ -8,7 +8,7 @@
 
 #include "pure/per_user.h"
 #include "store/stored.h"
-#include "tree/view.h"
+#include "tree/facts.h"
 
 /* So many are remembered, or fewer if they take more bytes than this. Those of the user with the
  * most bytes are forgotten first; so many of root's do not count. */

@@ -6,21 +6,23 @@
  * thousand listings. Takers would wait behind them, since a session's requests are answered in
  * their order. So:
  *
- *  - One request is sent for all readers that ask the same. The readers that came before it was
- *    sent share its answer. A later reader must not share it, since the answer may be older than
- *    what this process has done in between. It waits for the next request, which is sent when
- *    this one is answered.
+ *  - A question waits at a gate, where users take turns. When its turn comes, one request is sent
+ *    for all that wait for the same, whose ever turn it is. A question that comes later never
+ *    shares the answer, which may be older than what this process has done in between: it is sent
+ *    when this one is answered.
  *  - One list at a time is under way in all, since lists may be long. After it no list is sent for
  *    a time that grows with its length. For other reads each user has a share.
- *  - Users take turns, in asking and in being told. Only some readers are told in a turn of the
- *    loop, and none for a while after it, since each of them may ask again at once.
+ *  - Users take turns in being told, too. Only some readers are told in a turn of the loop, and
+ *    none for a while after it, since each of them may ask again at once.
  *  - Reads go out last in the turn: behind heartbeats, creates and deletes.
- *  - A read whose readers have all cancelled is not sent, and its answer is dropped.
+ *  - What nobody wants to know any more is not sent, and its answer is dropped.
  */
 #include "ask/asking.h"
 
+#include "ask/call.h"
 #include "lock/batch.h"
 #include "pure/limits.h"
+#include "pure/record.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,196 +30,219 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct subject {
-	struct lc *lc;
-	enum reading_kind kind;
-	struct reader *asked;  /* readers that share the answer that is under way */
-	struct reader *coming; /* readers that came later */
-	struct gate_item
-		turn;         /* of the user whose share the request under way uses; OUT: none is */
-	bool with_data;       /* how many may hold it is not known */
-	bool synced;          /* "not there" was said after a sync */
-	int64_t sent_us;      /* the request under way */
-	unsigned outstanding; /* answers */
-	UT_hash_handle hh;
-	const char *path; /* in the key */
-	char key[];       /* the kind and the path */
-};
+static struct known_slots *slots_of(struct lc *lc, const struct ensemble_stat *stat)
+{
+	return &lc->reads->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
+}
 
-#define OF(item, type, member) ((type *)((char *)(item)-offsetof(type, member)))
+void asking_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
+                        size_t len)
+{
+	*slots_of(lc, stat) = (struct known_slots){
+		.czxid = stat->czxid,
+		.mzxid = stat->mzxid,
+		.slots = record_slots(data, len),
+	};
+}
+
+/* ---- readings ---- */
 
 /* Lists wait in a line of their own. */
-static struct gate *gate_of(const struct subject *subject)
+static struct gate *gate_of(const struct reading *reading)
 {
-	struct reads *reads = subject->lc->reads;
+	struct reads *reads = reading->lc->reads;
 
-	return subject->kind == READING_QUEUE ? &reads->lists : &reads->reads;
+	return reading->kind == READING_QUEUE ? &reads->lists : &reads->reads;
 }
 
-static bool is_under_way(const struct subject *subject)
+static struct reading *reading_of(struct gate_item *turn)
 {
-	return subject->turn.state == GATE_GOES;
+	return (struct reading *)((char *)turn - offsetof(struct reading, turn));
 }
 
-/* ---- subjects ---- */
-
-static struct subject *subject_get(struct lc *lc, enum reading_kind kind, const char *path)
+/* `list`: NULL for none. */
+static void move_to(struct reading *reading, struct reading **list)
 {
-	size_t len = strlen(path) + 1;
-	struct subject *subject = calloc(1, sizeof(*subject) + 1 + len + 1), *known;
-
-	if (!subject)
-		return NULL;
-	*subject = (struct subject){.lc = lc, .kind = kind, .path = subject->key + 1};
-	subject->key[0] = (char)kind;
-	memcpy(subject->key + 1, path, len);
-	HASH_FIND(hh, lc->reads->subjects, subject->key, len, known);
-	if (!known) {
-		HASH_ADD(hh, lc->reads->subjects, key, len, subject);
-		if (subject->hh.tbl)
-			return subject;
-	}
-	free(subject);
-	return known;
+	if (reading->list)
+		DL_DELETE(*reading->list, reading);
+	reading->list = list;
+	if (list)
+		DL_APPEND(*list, reading);
 }
 
-static void free_subject_if_unused(struct subject *subject)
+static void forget_answer(struct reading *reading)
 {
-	if (subject->asked || subject->coming || subject->outstanding > 0)
+	queue_finish(&reading->queue);
+	free(reading->data);
+	free(reading->text);
+	free(reading->names);
+	reading->data = reading->text = NULL;
+	reading->names = NULL;
+}
+
+static void free_if_unused(struct reading *reading)
+{
+	if (reading->readers || reading->outstanding > 0)
 		return;
-	HASH_DEL(subject->lc->reads->subjects, subject);
-	free(subject);
+	move_to(reading, NULL);
+	gate_leave(gate_of(reading), &reading->turn);
+	forget_answer(reading);
+	free(reading->entries);
+	free(reading->locks);
+	free(reading);
+}
+
+static struct reading *make_reading(struct lc *lc, enum reading_kind kind, const char *path)
+{
+	size_t size = strlen(path) + 1;
+	struct reading *reading = calloc(1, sizeof(*reading) + size);
+
+	if (!reading)
+		return NULL;
+	reading->lc = lc;
+	reading->kind = kind;
+	memcpy(reading->path, path, size);
+	HASH_VALUE(path, size, reading->hash);
+	return reading;
+}
+
+static bool reads_the_same(const struct reading *a, const struct reading *b)
+{
+	return a->kind == b->kind && a->hash == b->hash && strcmp(a->path, b->path) == 0;
 }
 
 /* ---- readers ---- */
 
-/* It will be asked in its user's turn; or when the answer that is under way has come. */
-static void wait_for_turn(struct reader *reader)
-{
-	struct subject *subject = reader->subject;
-
-	DL_APPEND(subject->coming, reader);
-	reader->state = READER_LATE;
-	if (is_under_way(subject))
-		return;
-	reader->state = READER_WAITING;
-	gate_wait(gate_of(subject), &reader->turn);
-}
-
-int reader_ask(struct reader *reader, struct lc *lc, uid_t uid, enum reading_kind kind,
+int reader_ask(struct reader *reader, struct lc_call *call, enum reading_kind kind,
                const char *path)
 {
-	struct subject *subject = subject_get(lc, kind, path);
+	struct lc *lc = call->lc;
+	struct reading *reading = make_reading(lc, kind, path);
 
-	assert(reader->state == READER_IDLE);
-	if (!subject)
+	assert(!reader->reading);
+	if (!reading)
 		return -ENOMEM;
-	if (!gate_join(gate_of(subject), uid, &reader->turn) ||
-	    !gate_join(&lc->reads->due, uid, &reader->told)) {
-		gate_leave(gate_of(subject), &reader->turn);
-		free_subject_if_unused(subject);
+	if (!gate_join(gate_of(reading), call->uid, &reading->turn)) {
+		free(reading);
 		return -ENOMEM;
 	}
-	reader->lc = lc;
-	reader->subject = subject;
-	wait_for_turn(reader);
+	move_to(reading, &lc->reads->waiting[reading->hash % READS_ROWS]);
+	DL_APPEND(reading->readers, reader);
+	reader->call = call;
+	reader->reading = reading;
+	call->reads++;
+	call->waiting++;
 	return 0;
 }
 
-/* It has nothing to do with anybody any more. */
+/* It has nothing to do with its reading any more. */
 static void part(struct reader *reader)
 {
-	struct subject *subject = reader->subject;
-	bool comes = reader->state == READER_LATE || reader->state == READER_WAITING;
+	struct reading *reading = reader->reading;
 
-	gate_leave(&reader->lc->reads->due, &reader->told);
-	if (subject)
-		gate_leave(gate_of(subject), &reader->turn);
-	if (comes)
-		DL_DELETE(subject->coming, reader);
-	else if (reader->state == READER_ASKED)
-		DL_DELETE(subject->asked, reader);
-	reader->state = READER_IDLE;
-	reader->subject = NULL;
-	if (subject)
-		free_subject_if_unused(subject);
+	DL_DELETE(reading->readers, reader);
+	gate_leave(&reading->lc->reads->due, &reader->told);
+	reader->reading = NULL;
+	reader->call->reads--;
+	if (reading->turn.state == GATE_WAITS)
+		reader->call->waiting--;
 }
 
 void reader_cancel(struct reader *reader)
 {
-	if (reader->state == READER_IDLE)
+	struct reading *reading = reader->reading;
+
+	if (!reading)
 		return;
-	if (reader->state == READER_DUE)
-		reading_drop(reader->reading);
 	part(reader);
+	free_if_unused(reading);
 }
 
-bool reader_was_kept_waiting(const struct reader *reader)
+bool reader_is_answered(const struct reader *reader)
 {
-	switch (reader->state) {
-	case READER_IDLE:
-		return false;
-	case READER_WAITING:
-	case READER_DUE:
-		return true;
-	case READER_LATE:
-	case READER_ASKED:
-		break;
-	}
-	/* A request that was sent just now has waited here for most of the time. */
-	return lc_now(reader->lc) - reader->subject->sent_us < LC_CALL_TIMEOUT_US / 2;
+	return reader->told.state == GATE_WAITS;
 }
 
 /* ---- asking ---- */
 
-static void subject_answered(void *ctx, const struct ensemble_answer *answer);
+static void answered(void *ctx, const struct ensemble_answer *answer);
 static void slots_answered(void *ctx, const struct ensemble_answer *answer);
 
-static void submit_subject(struct subject *subject)
+static void submit(struct reading *reading)
 {
-	struct ensemble_op op = ensemble_get(subject->path);
+	struct ensemble_op op = ensemble_get(reading->path);
 	struct reader *reader;
 
-	if (subject->kind == READING_QUEUE) {
-		if (subject->with_data) {
-			subject->outstanding++;
-			batch_submit(subject->lc, op, slots_answered, subject);
+	if (reading->kind == READING_QUEUE) {
+		if (reading->with_data) {
+			reading->outstanding++;
+			batch_submit(reading->lc, op, slots_answered, reading);
 		}
 		op.kind = ENSEMBLE_CHILDREN;
-		DL_FOREACH(subject->asked, reader)
+		DL_FOREACH(reading->readers, reader)
 			op.watch |= reader->watch;
 	}
-	subject->outstanding++;
-	batch_submit(subject->lc, op, subject_answered, subject);
+	reading->outstanding++;
+	batch_submit(reading->lc, op, answered, reading);
 }
 
-/* For all that wait for it, in the turn of one of them. */
-static void ask_in_turn(struct gate_item *turn)
+static struct reading *find_same(struct reading *list, const struct reading *reading)
 {
-	struct reader *reader = OF(turn, struct reader, turn);
-	struct subject *subject = reader->subject;
+	struct reading *other;
 
-	gate_pass(turn, &subject->turn);
-	DL_FOREACH(subject->coming, reader) {
-		gate_stop(gate_of(subject), &reader->turn);
-		reader->state = READER_ASKED;
+	DL_FOREACH(list, other)
+		if (other != reading && reads_the_same(other, reading))
+			return other;
+	return NULL;
+}
+
+static void waits_no_more(struct reader *reader)
+{
+	reader->call->waiting--;
+	reader->call->sent_us = lc_now(reader->call->lc);
+}
+
+/* `from` was not sent, so it has one reader. */
+static void join(struct reading *from, struct reading *to)
+{
+	struct reader *reader = from->readers;
+
+	DL_DELETE(from->readers, reader);
+	DL_APPEND(to->readers, reader);
+	reader->reading = to;
+	waits_no_more(reader);
+	free_if_unused(from);
+}
+
+/* In its turn, with all that wait for the same. */
+static void go(struct reading *reading)
+{
+	struct reads *reads = reading->lc->reads;
+	struct reading *row = *reading->list, *same = find_same(reads->unsent, reading);
+	struct reading *to = same ? same : reading, *other, *next;
+
+	DL_FOREACH_SAFE(row, other, next)
+		if (other != reading && reads_the_same(other, to))
+			join(other, to);
+	if (same) {
+		join(reading, same);
+	} else {
+		waits_no_more(reading->readers);
+		move_to(reading, &reads->unsent);
 	}
-	subject->asked = subject->coming;
-	subject->coming = NULL;
-	subject->with_data = subject->synced = false;
-	subject->sent_us = lc_now(subject->lc);
-	submit_subject(subject);
 }
 
-/* Nothing of it is under way any more: the readers that came meanwhile are next. */
-static void end_flight(struct subject *subject)
+/* Of the same one at a time. */
+static void send_those_that_go(struct reads *reads)
 {
-	struct reader *late = subject->coming, *reader, *next;
+	struct reading *reading, *next;
 
-	gate_leave(gate_of(subject), &subject->turn);
-	subject->coming = NULL;
-	DL_FOREACH_SAFE(late, reader, next)
-		wait_for_turn(reader);
+	DL_FOREACH_SAFE(reads->unsent, reading, next) {
+		if (find_same(reads->under_way, reading))
+			continue;
+		move_to(reading, &reads->under_way);
+		submit(reading);
+	}
 }
 
 static bool may_list(struct lc *lc)
@@ -236,16 +261,6 @@ static void rested(void *ctx)
 	(void)ctx; /* asking_send() comes after the timers */
 }
 
-int64_t asking_wait(struct lc *lc)
-{
-	int64_t left;
-
-	if (!lc->reads->due.lines)
-		return INT64_MAX;
-	left = lc->reads->tell_from_us - lc_now(lc);
-	return left > 0 ? left : 0;
-}
-
 void asking_begin(struct lc *lc)
 {
 	lc->reads->rest = (struct timer){.fire = rested, .ctx = lc};
@@ -254,7 +269,7 @@ void asking_begin(struct lc *lc)
 void asking_finish(struct lc *lc)
 {
 	timer_clear(&lc->timers, &lc->reads->rest);
-	assert(!lc->reads->subjects && !lc->reads->due.users);
+	assert(!lc->reads->reads.users && !lc->reads->lists.users && !lc->reads->due.users);
 }
 
 void asking_send(struct lc *lc)
@@ -269,102 +284,150 @@ void asking_send(struct lc *lc)
 	if (!session_may_ask(lc))
 		return;
 	while ((turn = gate_next(&lc->reads->reads, &shares)))
-		ask_in_turn(turn);
+		go(reading_of(turn));
 	if (may_list(lc) && (turn = gate_next(&lc->reads->lists, &gate_one)))
-		ask_in_turn(turn);
+		go(reading_of(turn));
+	send_those_that_go(lc->reads);
 }
 
 /* ---- answers ---- */
 
+static bool copy_data(struct reading *reading, const struct ensemble_answer *answer)
+{
+	size_t len = (size_t)answer->data_len;
+
+	reading->data = malloc(len + 1);
+	if (!reading->data)
+		return false;
+	if (len > 0)
+		memcpy(reading->data, answer->data, len);
+	reading->data[len] = '\0';
+	reading->data_len = len;
+	return true;
+}
+
+static bool copy_names(struct reading *reading, const struct ensemble_answer *answer)
+{
+	size_t count = (size_t)answer->name_count, bytes = 1;
+	char *name;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += strlen(answer->names[i]) + 1;
+	reading->text = name = malloc(bytes);
+	reading->names = malloc((count + 1) * sizeof(*reading->names));
+	if (!reading->text || !reading->names)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		reading->names[i] = name;
+		name = stpcpy(name, answer->names[i]) + 1;
+	}
+	reading->name_count = count;
+	return true;
+}
+
+/* With more than one entry, the number of slots decides which ones hold. */
+static int judge_names(struct reading *reading)
+{
+	const struct known_slots *known = slots_of(reading->lc, &reading->stat);
+	int r = queue_build(reading->lc->clients, reading->names, reading->name_count,
+	                    &reading->queue);
+
+	if (r < 0 || reading->queue.count <= 1)
+		return r;
+	if (known->czxid != reading->stat.czxid || known->mzxid != reading->stat.mzxid)
+		return -EAGAIN;
+	queue_judge(&reading->queue, known->slots);
+	return 0;
+}
+
+/* 0, -ENOMEM, or for a queue -EAGAIN: the lock's data has to be read first. */
+static int understand(struct reading *reading, const struct ensemble_answer *answer)
+{
+	if (answer->result != ENSEMBLE_OK)
+		return errno_of(answer->result);
+	forget_answer(reading);
+	reading->serial = ++reading->lc->reads->serial;
+	reading->stat = *answer->stat;
+	if (reading->kind != READING_QUEUE)
+		return copy_data(reading, answer) ? 0 : -ENOMEM;
+	return copy_names(reading, answer) ? judge_names(reading) : -ENOMEM;
+}
+
+static void is_due(struct reader *reader)
+{
+	struct lc_call *call = reader->call;
+
+	if (gate_join(&call->lc->reads->due, call->uid, &reader->told))
+		return;
+	call->error = -ENOMEM; /* as call_fail_soon() */
+	timer_set(&call->lc->timers, &call->limit, lc_now(call->lc));
+}
+
+static void take_answer(struct reading *reading, const struct ensemble_answer *answer)
+{
+	int r = understand(reading, answer);
+	struct reader *reader;
+
+	if (r == -EAGAIN) {
+		reading->with_data = true;
+		submit(reading);
+		return;
+	}
+	if (r == -ENOENT && reading->kind != READING_ENTRY && !reading->synced) {
+		/* A follower may lag behind the host that has just made it. */
+		reading->synced = true;
+		batch_submit(reading->lc, ensemble_sync(reading->path), lc_ignore, NULL);
+		submit(reading);
+		return;
+	}
+	reading->error = r;
+	move_to(reading, NULL);
+	gate_leave(gate_of(reading), &reading->turn);
+	DL_FOREACH(reading->readers, reader)
+		is_due(reader);
+}
+
+static void answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct reading *reading = ctx;
+	struct lc *lc = reading->lc;
+
+	reading->outstanding--;
+	lc->reads->silent = false;
+	if (reading->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
+		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LIST_REST_US;
+	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE) {
+		reading->synced = false;
+		move_to(reading, &lc->reads->unsent);
+	} else if (reading->readers) {
+		take_answer(reading, answer);
+	}
+	free_if_unused(reading);
+}
+
 /* Whatever is wrong with the lock, the answer to the listing says it too. */
 static void slots_answered(void *ctx, const struct ensemble_answer *answer)
 {
-	struct subject *subject = ctx;
+	struct reading *reading = ctx;
 
-	subject->outstanding--;
+	reading->outstanding--;
 	if (answer->result == ENSEMBLE_OK)
-		reading_learn_slots(subject->lc, answer->stat, answer->data,
-		                    (size_t)answer->data_len);
-	free_subject_if_unused(subject);
-}
-
-/* Asked on the next connection. */
-static void lost(struct subject *subject)
-{
-	DL_CONCAT(subject->asked, subject->coming);
-	subject->coming = subject->asked;
-	subject->asked = NULL;
-	end_flight(subject);
-}
-
-static void share(struct subject *subject, struct reading *reading)
-{
-	struct gate *due = &subject->lc->reads->due;
-	struct reader *asked = subject->asked, *reader, *next;
-
-	subject->asked = NULL;
-	DL_FOREACH_SAFE(asked, reader, next) {
-		gate_leave(gate_of(subject), &reader->turn);
-		reader->subject = NULL;
-		reader->state = READER_DUE;
-		reader->reading = reading;
-		reading->references++;
-		gate_wait(due, &reader->told);
-	}
-	reading_drop(reading);
-	end_flight(subject);
-}
-
-/* A follower may lag behind the host that has just made it. */
-static void ask_again_synced(struct subject *subject)
-{
-	subject->synced = true;
-	batch_submit(subject->lc, ensemble_sync(subject->path), lc_ignore, NULL);
-	submit_subject(subject);
-}
-
-static void understand(struct subject *subject, const struct ensemble_answer *answer)
-{
-	struct reading *reading;
-	int r;
-
-	if (answer->result == ENSEMBLE_NONODE && subject->kind != READING_ENTRY &&
-	    !subject->synced) {
-		ask_again_synced(subject);
-		return;
-	}
-	if (answer->result != ENSEMBLE_OK) {
-		share(subject, reading_fail(errno_of(answer->result)));
-		return;
-	}
-	r = reading_make(subject->lc, subject->kind, answer, &reading);
-	if (r == -EAGAIN) {
-		subject->with_data = true;
-		submit_subject(subject);
-		return;
-	}
-	share(subject, r < 0 ? reading_fail(r) : reading);
-}
-
-static void subject_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct subject *subject = ctx;
-	struct lc *lc = subject->lc;
-
-	subject->outstanding--;
-	lc->reads->silent = false;
-	if (subject->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
-		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LIST_REST_US;
-	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE)
-		lost(subject);
-	else if (!subject->asked)
-		end_flight(subject); /* nobody wants to know it any more */
-	else
-		understand(subject, answer);
-	free_subject_if_unused(subject);
+		asking_learn_slots(reading->lc, answer->stat, answer->data,
+		                   (size_t)answer->data_len);
+	free_if_unused(reading);
 }
 
 /* ---- telling ---- */
+
+int64_t asking_wait(struct lc *lc)
+{
+	int64_t left;
+
+	if (!lc->reads->due.lines)
+		return INT64_MAX;
+	left = lc->reads->tell_from_us - lc_now(lc);
+	return left > 0 ? left : 0;
+}
 
 void asking_tell(struct lc *lc)
 {
@@ -375,11 +438,14 @@ void asking_tell(struct lc *lc)
 		return;
 	lc->reads->tell_from_us = lc_now(lc) + TOLD_REST_US;
 	for (int i = 0; i < TOLD_MAX && (told = gate_next(due, &gate_one)); i++) {
-		struct reader *reader = OF(told, struct reader, told);
+		struct reader *reader =
+			(struct reader *)((char *)told - offsetof(struct reader, told));
 		struct reading *reading = reader->reading;
 
 		part(reader);
+		reading->outstanding++;
 		reader->answer(reader, reading);
-		reading_drop(reading);
+		reading->outstanding--;
+		free_if_unused(reading);
 	}
 }

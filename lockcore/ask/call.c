@@ -8,7 +8,7 @@
  * unless doing it twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US
  * after it was asked. Only some calls that write are asked at a time, since takers wait behind
  * them; the others wait for their turn at a gate, for the same time at most.
- * A call that only reads uses a reader, which asks the same once for all: asking.c.
+ * What a call only reads is asked once for all who wait for the same: asking.c.
  */
 #include "ask/call.h"
 
@@ -74,16 +74,11 @@ void lc_cancel(struct lc_call *call)
 	call_free_if_done(call);
 }
 
-static bool kept_waiting(const struct lc_call *call)
+/* The call has waited at the ensemble, not here: one with many requests may have sent the last one
+ * right now. */
+static bool sent_in_time(const struct lc_call *call)
 {
-	return call->kept_waiting ? call->kept_waiting(call)
-	                          : reader_was_kept_waiting(&call->reader);
-}
-
-/* An answer. A call with many requests may have sent the last one right now. */
-static bool is_owed(const struct lc_call *call)
-{
-	return call->pending > 0 && lc_now(call->lc) - call->sent_us >= LC_CALL_TIMEOUT_US / 2;
+	return call->waiting == 0 && lc_now(call->lc) - call->sent_us >= LC_CALL_TIMEOUT_US / 2;
 }
 
 enum end_of_call {
@@ -102,9 +97,9 @@ static enum end_of_call end_of_call(const struct lc_call *call)
 		return session_is_ready(lc) ? END_BUSY : END_AWAY;
 	if (answers && lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US)
 		return END_LATER;
-	if (call->reader.state == READER_DUE)
+	if (reader_is_answered(&call->reader))
 		return END_TOLD;
-	return answers && call->reads && kept_waiting(call) ? END_BUSY : END_AWAY;
+	return answers && call->reads > 0 && !sent_in_time(call) ? END_BUSY : END_AWAY;
 }
 
 static void call_timed_out(void *ctx)
@@ -128,7 +123,8 @@ static void call_timed_out(void *ctx)
 		error = -EBUSY;
 		break;
 	case END_AWAY:
-		lc->reads->silent |= is_owed(call) || (call->reads && session_is_ready(lc));
+		lc->reads->silent |= (call->pending > 0 && sent_in_time(call)) ||
+		                     (call->reads > 0 && session_is_ready(lc));
 		break;
 	}
 	call_fail(call, error);
@@ -156,7 +152,7 @@ void calls_resume(struct lc *lc)
 	if (!session_may_ask(lc))
 		return; /* the heartbeat that ends the doubt resumes them */
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
-		if (call->pending == 0 && !call->reads && call->turn.state != GATE_WAITS)
+		if (call->pending == 0 && call->reads == 0 && call->turn.state != GATE_WAITS)
 			call->ask(call);
 }
 
@@ -216,7 +212,6 @@ static void join_changes(struct lc_call *call)
 	struct lc *lc = call->lc;
 
 	timer_set(&lc->timers, &call->limit, lc_now(lc) + LC_CALL_TIMEOUT_US);
-	gate_wait(&lc->calls->changes, &call->turn);
 	ask_changes(lc);
 }
 
@@ -328,15 +323,9 @@ struct lc_call *call_of(struct reader *reader)
 
 void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer)
 {
-	call->reads = true;
 	call->reader.answer = answer;
-	if (reader_ask(&call->reader, call->lc, call->uid, kind, path) < 0)
+	if (reader_ask(&call->reader, call, kind, path) < 0)
 		call_fail_soon(call, -ENOMEM);
-}
-
-void call_has_read(struct lc_call *call)
-{
-	call->reads = false;
 }
 
 /* ---- those that answer no more than an error ---- */

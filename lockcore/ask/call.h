@@ -29,7 +29,6 @@ struct lc_call {
 	void (*ask)(struct lc_call *call);             /* sends the requests of this stage */
 	void (*fail)(struct lc_call *call, int error); /* tells the frontend */
 	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
-	bool (*kept_waiting)(const struct lc_call *call); /* of those with several readers */
 	int64_t begun_us;
 	struct timer limit;
 	struct lc_call *prev, *next; /* in lc->calls->calls, until told */
@@ -37,7 +36,7 @@ struct lc_call {
 	uid_t uid;                   /* the user whose share it uses */
 	bool changes;                /* it is to write, in its turn */
 	struct gate_item turn;       /*   until told */
-	bool reads;                  /* asks by readers, which ask again by themselves */
+	unsigned reads, waiting;     /* readers that are not told; and not asked for yet */
 	struct reader reader;        /* of those that need but one */
 	bool told;                   /* or cancelled: the frontend is done with it */
 	bool writes;                 /* the request that is outstanding does */
@@ -47,8 +46,8 @@ struct lc_call {
 	char *path;
 	struct lc_taker *taker; /* NULL, or kept from being freed */
 	int error;              /* to tell when the timer fires; 0: EHOSTUNREACH */
-	int64_t sent_us;
-	lc_done_fn *done; /* of those that answer nothing else */
+	int64_t sent_us;        /* the last request */
+	lc_done_fn *done;       /* of those that answer nothing else */
 	void *ctx;
 };
 
@@ -63,10 +62,8 @@ void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *
 /* A transaction. */
 void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
                    ensemble_answer_fn *answer, void *ctx);
-/* By the call's reader, which asks again on the next connection. A call that also writes says
- * call_has_read() when it is answered. */
+/* By the call's reader, which asks again on the next connection. */
 void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer);
-void call_has_read(struct lc_call *call);
 struct lc_call *call_of(struct reader *reader);
 /* Common to all answers. True: it is OK and somebody waits for it. False: the call
  * may be gone. */

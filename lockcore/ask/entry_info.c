@@ -30,9 +30,9 @@ struct info_item {
 struct entries_call {
 	struct lc_call call;
 	lc_entries_fn *tell;
-	char *znode;        /* the one asked for, or NULL: all holders */
-	bool certain;       /* some were asked for: none is an error */
-	size_t count, left; /* and how many are not read yet */
+	char *znode;  /* the one asked for, or NULL: all holders */
+	bool certain; /* some were asked for: none is an error */
+	size_t count;
 	struct info_item *items;
 	struct lc_entry_info *infos;
 };
@@ -53,16 +53,6 @@ static void entries_finish(struct lc_call *call)
 static void entries_failed(struct lc_call *call, int error)
 {
 	((struct entries_call *)call)->tell(call->ctx, error, NULL, 0);
-}
-
-static bool entries_kept_waiting(const struct lc_call *call)
-{
-	const struct entries_call *entries = (const struct entries_call *)call;
-
-	for (size_t i = 0; i < entries->count; i++)
-		if (reader_was_kept_waiting(&entries->items[i].reader))
-			return true;
-	return reader_was_kept_waiting(&call->reader);
 }
 
 /* Room for so many, none of them there yet. */
@@ -141,7 +131,7 @@ static void entry_answered(struct reader *reader, struct reading *reading)
 			                 reading->data_len);
 		add_own_knowledge(&entries->call, info);
 	}
-	if (--entries->left == 0)
+	if (entries->call.reads == 0)
 		tell_entries(entries);
 }
 
@@ -149,8 +139,6 @@ static void entries_read(struct lc_call *call)
 {
 	struct entries_call *entries = (struct entries_call *)call;
 
-	call->reads = true;
-	entries->left = entries->count;
 	for (size_t i = 0; i < entries->count; i++) {
 		struct info_item *item = &entries->items[i];
 		char *path = path_join(call->path, item->znode);
@@ -158,7 +146,7 @@ static void entries_read(struct lc_call *call)
 
 		item->reader.answer = entry_answered;
 		if (path)
-			r = reader_ask(&item->reader, call->lc, call->uid, READING_ENTRY, path);
+			r = reader_ask(&item->reader, call, READING_ENTRY, path);
 		free(path);
 		if (r < 0) {
 			call_fail_soon(call, r);
@@ -220,8 +208,7 @@ static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char 
 {
 	struct entries_call *entries =
 		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
-	                 .fail = entries_failed, .finish = entries_finish,
-	                 .kept_waiting = entries_kept_waiting, .uid = uid, .ctx = ctx);
+	                 .fail = entries_failed, .finish = entries_finish, .uid = uid, .ctx = ctx);
 	bool ok;
 
 	if (!entries)

@@ -152,7 +152,7 @@ static void tell_stat(const struct read_call *read, int error, const struct read
 	}
 	lock_info_read_data(&info, reading->data, reading->data_len);
 	lock_info_read_stat(&info, &reading->stat);
-	reading_learn_slots(read->call.lc, &reading->stat, reading->data, reading->data_len);
+	asking_learn_slots(read->call.lc, &reading->stat, reading->data, reading->data_len);
 	read->done.stat(read->call.ctx, 0, &info);
 }
 

@@ -65,7 +65,6 @@ static void above_listed(struct reader *reader, struct reading *reading)
 	struct make_call *make = (struct make_call *)call;
 	int count = 0;
 
-	call_has_read(call);
 	if (reading->error < 0) {
 		call_fail(call, reading->error);
 		return;

@@ -58,7 +58,6 @@ static void remains_listed(struct reader *reader, struct reading *reading)
 	struct lc_call *call = call_of(reader);
 	bool busy = false, below = false;
 
-	call_has_read(call);
 	if (reading->error < 0) {
 		call_fail(call, reading->error);
 		return;

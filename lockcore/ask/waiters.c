@@ -17,42 +17,21 @@ static bool is_leaving(struct lock *lock, const struct queue_entry *entry)
 	return own && !own->wanted;
 }
 
-/* Takers that left do not count, nor do takers that only wait for one of these. */
-static void find_last_waiters(struct lock *lock, struct reading *reading)
+/* Takers that left do not count, nor do takers that only wait for one of these. Where the numbers
+ * give no order, everybody else may stand behind it. */
+static bool waits_behind(const struct lc_taker *holder, const struct queue *queue, size_t place)
 {
-	const struct queue *queue = &reading->queue;
+	for (size_t i = queue->in_zone ? 0 : place + 1; i < queue->count; i++) {
+		const struct queue_entry *other = &queue->entries[i];
 
-	if (reading->weighed)
-		return;
-	reading->weighed = true;
-	reading->last = reading->last_exclusive = -1;
-	for (size_t i = 0; i < queue->count; i++) {
-		if (queue_blocker(queue, i) < 0 || is_leaving(lock, &queue->entries[i]))
+		if (i == place ||
+		    (holder->entry.mode == LC_SHARED && other->name.mode == LC_SHARED))
 			continue;
-		reading->last = (ssize_t)i;
-		if (queue->entries[i].name.mode == LC_EXCLUSIVE)
-			reading->last_exclusive = (ssize_t)i;
-	}
-}
-
-/* Where the numbers give no order, everybody else may stand behind it. */
-static bool anybody_else(const struct lc_taker *holder, const struct queue *queue, size_t place)
-{
-	for (size_t i = 0; i < queue->count; i++)
-		if (i != place && !is_leaving(holder->entry.lock, &queue->entries[i]) &&
-		    (holder->entry.mode == LC_EXCLUSIVE ||
-		     queue->entries[i].name.mode == LC_EXCLUSIVE))
+		if ((queue->in_zone || queue_blocker(queue, i) >= 0) &&
+		    !is_leaving(holder->entry.lock, other))
 			return true;
+	}
 	return false;
-}
-
-static bool waits_behind(const struct lc_taker *holder, struct reading *reading, size_t place)
-{
-	if (reading->queue.in_zone)
-		return anybody_else(holder, &reading->queue, place);
-	find_last_waiters(holder->entry.lock, reading);
-	return (holder->entry.mode == LC_EXCLUSIVE ? reading->last : reading->last_exclusive) >
-	       (ssize_t)place;
 }
 
 struct waiters_call {
@@ -89,7 +68,7 @@ static void queue_listed(struct reader *reader, struct reading *reading)
 	place = queue_find(&reading->queue, taker->entry.name);
 	if (place < 0)
 		lock_want_list(taker->entry.lock); /* it is lost, as that will say */
-	tell_waiters(call, place >= 0 && waits_behind(taker, reading, (size_t)place));
+	tell_waiters(call, place >= 0 && waits_behind(taker, &reading->queue, (size_t)place));
 }
 
 static void list_queue(struct lc_call *call)

@@ -250,7 +250,6 @@ static bool wait_to_write(struct entry *entry)
 	}
 	turn->entry = entry;
 	entry->data.turn = turn;
-	gate_wait(gate, &turn->item);
 	return true;
 }
 

@@ -56,34 +56,20 @@ bool gate_join(struct gate *gate, uid_t uid, struct gate_item *item)
 	if (!user)
 		return false;
 	user->items++;
-	*item = (struct gate_item){.user = user, .state = GATE_IN};
-	return true;
-}
-
-void gate_wait(struct gate *gate, struct gate_item *item)
-{
-	struct gate_user *user = item->user;
-
-	assert(item->state == GATE_IN);
+	*item = (struct gate_item){.user = user, .state = GATE_WAITS};
 	if (!user->waiting)
 		DL_APPEND(gate->lines, user);
 	DL_APPEND(user->waiting, item);
-	item->state = GATE_WAITS;
+	return true;
 }
 
-void gate_stop(struct gate *gate, struct gate_item *item)
+static void stop_waiting(struct gate *gate, struct gate_item *item)
 {
 	struct gate_user *user = item->user;
 
-	if (item->state == GATE_WAITS) {
-		DL_DELETE(user->waiting, item);
-		if (!user->waiting)
-			DL_DELETE(gate->lines, user);
-	} else if (item->state == GATE_GOES) {
-		user->going--;
-		gate->going--;
-	}
-	item->state = GATE_IN;
+	DL_DELETE(user->waiting, item);
+	if (!user->waiting)
+		DL_DELETE(gate->lines, user);
 }
 
 struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits)
@@ -95,7 +81,7 @@ struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits)
 		return NULL;
 	gate->root_went = user->user.uid == 0;
 	item = user->waiting;
-	gate_stop(gate, item);
+	stop_waiting(gate, item);
 	if (user->waiting) { /* behind all others */
 		DL_DELETE(gate->lines, user);
 		DL_APPEND(gate->lines, user);
@@ -106,21 +92,18 @@ struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits)
 	return item;
 }
 
-void gate_pass(struct gate_item *item, struct gate_item *to)
-{
-	assert(item->state == GATE_GOES && to->state == GATE_OUT);
-	*to = (struct gate_item){.user = item->user, .state = GATE_GOES};
-	item->user->items++;
-	item->state = GATE_IN;
-}
-
 void gate_leave(struct gate *gate, struct gate_item *item)
 {
 	struct gate_user *user = item->user;
 
 	if (item->state == GATE_OUT)
 		return;
-	gate_stop(gate, item);
+	if (item->state == GATE_WAITS) {
+		stop_waiting(gate, item);
+	} else {
+		user->going--;
+		gate->going--;
+	}
 	*item = (struct gate_item){0};
 	if (--user->items == 0)
 		per_user_drop(&gate->users, &user->user);

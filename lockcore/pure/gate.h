@@ -4,11 +4,9 @@
  * turns, and the items of one user go in the order in which they came. Root has every second turn,
  * and a part of the places for itself. Pure; fs/ uses it, too.
  *
- *            gate_join()        gate_wait()           gate_next()
- *   [OUT] -------------> [IN] -------------> [WAITS] -------------> [GOES]
- *     ^                   |  ^                  |                     |
- *     |                   |  `----------------- gate_stop() ----------'
- *     `-- gate_leave() ---'   (and from WAITS and GOES)
+ *   [OUT] --gate_join()--> [WAITS] --gate_next()--> [GOES]
+ *     ^                       |                       |
+ *     `------ gate_leave() ---'-----------------------'
  */
 #ifndef LOCKCORE_GATE_H
 #define LOCKCORE_GATE_H
@@ -21,7 +19,7 @@
 struct gate_item {
 	struct gate_user *user;
 	struct gate_item *prev, *next; /* WAITS */
-	enum { GATE_OUT, GATE_IN, GATE_WAITS, GATE_GOES } state;
+	enum { GATE_OUT, GATE_WAITS, GATE_GOES } state;
 };
 
 /* So many go at once. This part of all places is kept for root; of fewer places none is. */
@@ -40,15 +38,10 @@ struct gate {
 	struct per_user *users;  /* those with any item */
 };
 
-/* The one call that needs memory. False: there is none. */
+/* It waits from now on. False: there is no memory, and it is OUT. */
 bool gate_join(struct gate *gate, uid_t uid, struct gate_item *item);
-void gate_wait(struct gate *gate, struct gate_item *item);
 /* The item whose turn it is: it goes now. NULL: none may. */
 struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits);
-/* It is IN again: it waits and goes no more. */
-void gate_stop(struct gate *gate, struct gate_item *item);
-/* What goes is `to`, an item that is OUT, in the place of `item`, which is IN again. */
-void gate_pass(struct gate_item *item, struct gate_item *to);
 /* Nothing, if it is OUT. */
 void gate_leave(struct gate *gate, struct gate_item *item);
 

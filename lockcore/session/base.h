@@ -40,7 +40,6 @@ struct lc {
 	struct batch *batch;
 	struct takers *takers;
 	struct pokes *pokes;
-	struct readings *readings;
 	struct reads *reads;
 	struct calls *calls;
 	struct evictions *evictions;

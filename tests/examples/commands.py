@@ -9,8 +9,8 @@ import re
 import shutil
 
 from gate import EXAMPLES, Gate, check, check_equal, command
-from harness import ZKLOCKFS, besides_usual, run
-from locking import environment
+from harness import ZKLOCKFS, besides_usual, run, until
+from locking import environment, zklock
 from printed import indented, shown
 
 
@@ -33,6 +33,25 @@ def done(text, gate, mount=None, **options):
     return out
 
 
+def from_other_tools(gate, mount):
+    """Each does what stands beside it, as far as one host can tell."""
+    gate.tool('c', 'echo "token ${ZKLOCK_TOKEN:?}"')
+    words = sorted(set(re.findall(r'\b(zklock (?:-.*)?p -- c)$', shown('examples/zklock/zklock.1.scd'), re.MULTILINE)))
+    check(len(words) >= 10, words)
+    mount.mkdir('p')
+    for text in words:
+        if '--make' in text:
+            os.rmdir(mount.path('p'))
+        check(re.fullmatch(r'token [0-9]+\n', done(text, gate, mount)), text)
+        slots = re.search('--slots ([0-9]+)', text)
+        check_equal(mount.read('p', 'slots'), slots[1] + '\n' if slots else '1\n', text)
+        if '--at-least' in text:
+            check('token' not in command(['sh', '-c', text], env=environment(mount))[1], 'a job that another host does')
+            check_equal(zklock(mount, 'evict', 'p', 'holder')[0], 0, 'evict')
+        until(lambda: not mount.queue('p'), f'{text}: the lock is free')
+    os.rmdir(mount.path('p'))
+
+
 def run_under_locks(gate, mount):
     for lock in ('svca', 'svcb', 'svcc', 'db', 'build'):
         mount.mkdir(lock)
@@ -40,6 +59,7 @@ def run_under_locks(gate, mount):
     check_equal(out, 'made deploy\n', 'three locks')
     out = done(line('examples/zklock/zklock.1.scd', "zklock -r 'schema 17'"), gate, mount)
     check(re.fullmatch(r'migrated --fence [0-9]+\n', out), f'the token is passed on: {out}')
+    from_other_tools(gate, mount)
     words = line('fs/pages/zklockfs.5.scd', 'flock /mnt/locks')
     check_equal(done(words.replace('/mnt/locks', mount.directory), gate), 'made deploy\n', words)
     os.rmdir(mount.path('build'))

@@ -12,7 +12,7 @@
 #include "setup/resolve.h"
 #include "setup/source.h"
 #include "told.h"
-#include "tree/view.h"
+#include "tree/facts.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -105,7 +105,7 @@ static void check_options(const struct options *options)
 	check_credentials(options->credentials);
 	check_told(options);
 	MUST(*options->host && options->umask <= 0777 &&
-	     options->metrics_locks <= VIEW_LONGEST_MAX);
+	     options->metrics_locks <= FACTS_LONGEST_MAX);
 	MUST(options->uid != (uid_t)-1 && options->gid != (gid_t)-1);
 	MUST(options->check || options->mountpoint);
 }

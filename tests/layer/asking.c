@@ -14,6 +14,7 @@
 
 struct asker_of {
 	struct reader reader; /* first */
+	struct lc_call call;  /* which the reader is of */
 	struct rig *rig;
 	int number;
 	bool asks_again;
@@ -35,8 +36,11 @@ static int tear_down(void **state)
 {
 	struct rig *rig = *state;
 
-	for (int i = 0; i < COUNT; i++)
+	for (int i = 0; i < COUNT; i++) {
 		reader_cancel(&all[i].reader);
+		assert_int_equal(all[i].call.reads, 0);
+		assert_int_equal(all[i].call.waiting, 0);
+	}
 	rig_end_session(rig, false);
 	asking_finish(&rig->lc);
 	rig_finish(rig);
@@ -48,7 +52,7 @@ static void answer(struct reader *reader, struct reading *reading)
 {
 	struct asker_of *asker = (struct asker_of *)reader;
 
-	assert_int_equal(reader->state, READER_IDLE);
+	assert_null(reader->reading);
 	if (reading->error < 0)
 		rig_tell(asker->rig, "%d: %s", asker->number, strerrorname_np(-reading->error));
 	else if (reading->data)
@@ -57,8 +61,7 @@ static void answer(struct reader *reader, struct reading *reading)
 		rig_tell(asker->rig, "%d: %zu names, %zu queued", asker->number,
 		         reading->name_count, reading->queue.count);
 	if (asker->asks_again)
-		assert_int_equal(reader_ask(reader, &asker->rig->lc, 5, READING_LOCK, "/locks/b"),
-		                 0);
+		assert_int_equal(reader_ask(reader, &asker->call, READING_LOCK, "/locks/b"), 0);
 }
 
 static void ask_as(struct rig *rig, int number, uid_t uid, enum reading_kind kind, const char *path)
@@ -68,7 +71,9 @@ static void ask_as(struct rig *rig, int number, uid_t uid, enum reading_kind kin
 	asker->rig = rig;
 	asker->number = number;
 	asker->reader.answer = answer;
-	assert_int_equal(reader_ask(&asker->reader, &rig->lc, uid, kind, path), 0);
+	asker->call.lc = &rig->lc;
+	asker->call.uid = uid;
+	assert_int_equal(reader_ask(&asker->reader, &asker->call, kind, path), 0);
 }
 
 static void ask(struct rig *rig, int number, const char *path)
@@ -127,7 +132,7 @@ static void shared(void **state)
 	rig_answer_data(rig, 0, "y");
 	rig_answer_error(rig, ENSEMBLE_NONODE); /* for an entry no second read is needed */
 	expect_answered(rig, "4: 'y', 5: ENOENT");
-	assert_null(rig->reads.subjects);
+	assert_null(rig->reads.reads.users);
 	assert_null(rig->reads.due.users);
 }
 
@@ -139,8 +144,10 @@ static void later_ones_wait_for_the_next(void **state)
 	ask(rig, 1, "/locks/a");
 	expect_asked(rig, "get /locks/a");
 	ask(rig, 2, "/locks/a");
+	expect_asked(rig, "");
 	ask(rig, 3, "/locks/a");
 	expect_asked(rig, "");
+	assert_int_equal(rig->reads.reads.going, 2); /* they share one place */
 	rig_answer_data(rig, 0, "old");
 	expect_asked(rig, "get /locks/a");
 	expect_answered(rig, "1: 'old'");
@@ -158,24 +165,20 @@ static void cancelled(void **state)
 	ask(rig, 1, "/locks/a");
 	ask(rig, 2, "/locks/a");
 	expect_asked(rig, "get /locks/a");
-	ask(rig, 3, "/locks/a");
-	reader_cancel(&all[1].reader); /* ASKED */
-	reader_cancel(&all[3].reader); /* LATE */
+	reader_cancel(&all[1].reader); /* asked */
 	rig_answer_data(rig, 0, "x");
 	expect_asked(rig, "");
-	reader_cancel(&all[2].reader); /* DUE */
+	reader_cancel(&all[2].reader); /* answered */
 	reader_cancel(&all[2].reader);
 	expect_answered(rig, "");
 	assert_null(rig->reads.due.users);
-	/* The reader that was asked for is cancelled, but a later reader still wants the answer. */
+	/* The answer that nobody wants any more uses its user's share until it comes. */
 	ask(rig, 1, "/locks/a");
 	expect_asked(rig, "get /locks/a");
-	ask(rig, 2, "/locks/a");
 	reader_cancel(&all[1].reader);
+	assert_int_equal(rig->reads.reads.going, 1);
 	rig_answer_data(rig, 0, "x");
-	expect_asked(rig, "get /locks/a");
-	rig_answer_data(rig, 0, "y");
-	expect_answered(rig, "2: 'y'");
+	assert_null(rig->reads.reads.users);
 }
 
 static void again_from_inside(void **state)
@@ -246,6 +249,27 @@ static void asked_on_the_next_connection(void **state)
 	expect_asked(rig, "get /locks/a");
 	rig_answer_data(rig, 0, "x");
 	expect_answered(rig, "1: 'x', 2: 'x'");
+	/* What was said of a sync on the last connection says nothing on the next. */
+	ask(rig, 1, "/locks/a");
+	expect_asked(rig, "get /locks/a");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "sync /locks/a, get /locks/a");
+	rig_reconnect(rig);
+	rig_forget(rig);
+	expect_asked(rig, "get /locks/a");
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "sync /locks/a, get /locks/a");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	expect_answered(rig, "1: ENOENT");
+	/* Nobody wants to know it any more. */
+	ask(rig, 1, "/locks/a");
+	expect_asked(rig, "get /locks/a");
+	rig_disconnect(rig);
+	assert_non_null(rig->reads.unsent);
+	reader_cancel(&all[1].reader);
+	assert_null(rig->reads.unsent);
+	assert_null(rig->reads.reads.users);
 }
 
 /* ---- lists ---- */
@@ -411,23 +435,26 @@ static void told_some_at_a_time(void **state)
 	assert_int_equal(asking_wait(&rig->lc), INT64_MAX);
 }
 
-/* A reader was kept waiting when it has no answer because of its user's other readers. */
-static void kept_waiting(void **state)
+/* How a call knows whether its questions waited here or at the ensemble. */
+static void told_to_the_call(void **state)
 {
 	struct rig *rig = *state;
+	struct lc_call *call = &all[1].call;
 
-	assert_false(reader_was_kept_waiting(&all[1].reader));
 	ask(rig, 1, "/locks/a");
-	assert_true(reader_was_kept_waiting(&all[1].reader));
+	assert_int_equal(call->reads, 1);
+	assert_int_equal(call->waiting, 1);
+	rig->now_us += MS;
 	expect_asked(rig, "get /locks/a");
-	assert_true(reader_was_kept_waiting(&all[1].reader)); /* it was asked only now */
-	rig->now_us += LC_CALL_TIMEOUT_US / 2;
-	assert_false(reader_was_kept_waiting(&all[1].reader));
-	ask(rig, 2, "/locks/a");
-	assert_false(reader_was_kept_waiting(&all[2].reader));
+	assert_int_equal(call->reads, 1);
+	assert_int_equal(call->waiting, 0);
+	assert_int_equal(call->sent_us, rig->now_us);
+	assert_false(reader_is_answered(&all[1].reader));
 	rig_answer_data(rig, 0, "x");
-	assert_true(reader_was_kept_waiting(&all[1].reader));
-	assert_true(reader_was_kept_waiting(&all[2].reader));
+	assert_true(reader_is_answered(&all[1].reader));
+	expect_answered(rig, "1: 'x'");
+	assert_int_equal(call->reads, 0);
+	assert_false(reader_is_answered(&all[1].reader));
 }
 
 #define ASKING_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -449,7 +476,7 @@ int main(void)
 		ASKING_TEST(each_user_has_a_share),
 		ASKING_TEST(only_so_many_in_all),
 		ASKING_TEST(told_some_at_a_time),
-		ASKING_TEST(kept_waiting),
+		ASKING_TEST(told_to_the_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

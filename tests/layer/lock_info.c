@@ -72,7 +72,7 @@ static void attributes(void **state)
 	rig_expect_told(rig, "czxid 50 ctime 11 mtime 12 has 1 uid 7 gid 8 modes 750 640 slots 3 "
 	                     "children 4");
 	/* From now on lists of this lock need not ask for the number of slots. */
-	assert_int_equal(rig->readings.known_slots[50].slots, 3);
+	assert_int_equal(rig->reads.known_slots[50].slots, 3);
 	ask_stat(rig);
 	answer(rig, &stat, "");
 	rig_expect_told(rig, "czxid 50 ctime 11 mtime 12 has 0 uid 0 gid 0 modes 0 0 slots 1 "

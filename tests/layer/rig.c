@@ -398,7 +398,6 @@ struct rig *rig_begin(void)
 		.entries = &rig->entries,
 		.batch = &rig->batch,
 		.takers = &rig->takers,
-		.readings = &rig->readings,
 		.reads = &rig->reads,
 		.calls = &rig->calls,
 		.pokes = &rig->pokes,

@@ -39,7 +39,6 @@ struct rig {
 	struct entries entries;
 	struct batch batch;
 	struct takers takers;
-	struct readings readings;
 	struct reads reads;
 	struct calls calls;
 	struct pokes pokes;

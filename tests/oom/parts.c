@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * parts.c - node.c, snapshot.c, view.c and metrics.c of fs/. Whatever fails, earlier objects are
+ * parts.c - node.c, snapshot.c, view.c and facts.c of fs/. Whatever fails, earlier objects are
  * still right, and a result is whole or is ENOMEM.
  */
 #include "parts.h"
@@ -9,7 +9,7 @@
 #include "tree/node.h"
 #include "tree/snapshot.h"
 #include "tree/history.h"
-#include "tree/view.h"
+#include "tree/facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -175,32 +175,29 @@ static const char *play_view_holders(void)
 }
 
 static const struct history no_history;
-static const struct view_mount play_mount = {
-	.host = "web",
+static const struct facts play_facts = {
+	.mount = {.host = "web", .mountpoint = "/mnt", .on_lost = "none"},
+	.engine = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"},
 	.away_since_ms = -1,
-	.on_lost = "none",
 	.addresses = "10.0.0.1:2181",
 	.kernel_limit_s = 20,
 	.clock_watched_by = "realtime",
-	.mountpoint = "/mnt",
 	.history = &no_history,
 };
 
 static const char *play_view_status(void)
 {
-	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
-	struct text text = {.data = (char *)&status, .len = 12345};
+	struct text text = {.data = (char *)&play_facts, .len = 12345};
 
-	return judge_text(view_status(&status, &play_mount, &text), &text, "covered_by: -\n", 0);
+	return judge_text(view_status(&play_facts, &text), &text, "covered_by: -\n", 0);
 }
 
 static const char *play_view_metrics(void)
 {
-	struct lc_status status = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"};
-	struct text text = {.data = (char *)&status, .len = 12345};
+	struct text text = {.data = (char *)&play_facts, .len = 12345};
 
-	return judge_text(view_metrics(&status, &play_mount, &text), &text,
-	                  "zklockfs_log_lines_not_written_total{mount=\"/mnt\"} 0\n", 0);
+	return judge_text(view_metrics(&play_facts, &text), &text,
+	                  "zklockfs_hold_seconds_count{mount=\"/mnt\"} 0\n", 0);
 }
 
 const struct part parts[] = {

@@ -1362,15 +1362,13 @@ mutant(42, 'strangers_know_the_order_in_the_zone', 'queue.c',
 # ---- 37: questions ----
 
 mutant(37, 'an_answer_older_than_the_question', 'asking.c',
-       '\tif (is_under_way(subject))\n\t\treturn;\n',
-       '\tif (is_under_way(subject)) {\n\t\tDL_DELETE(subject->coming, reader);\n'
-       '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
-       ASKING)
-mutant(37, 'an_answer_older_than_the_question_in_a_crowd', 'asking.c',
-       '\tif (is_under_way(subject))\n\t\treturn;\n',
-       '\tif (is_under_way(subject)) {\n\t\tDL_DELETE(subject->coming, reader);\n'
-       '\t\tDL_APPEND(subject->asked, reader);\n\t\treader->state = READER_ASKED;\n\t\treturn;\n\t}\n',
-       sim())
+       '*same = find_same(reads->unsent, reading);',
+       '*same = find_same(reads->under_way, reading);',
+       unit('tests/layer/asking.c'))
+mutant(37, 'the_same_asked_several_times_at_once', 'asking.c',
+       '\t\tif (find_same(reads->under_way, reading))\n\t\t\tcontinue;\n',
+       '',
+       unit('tests/layer/asking.c'))
 mutant(37, 'no_share_of_questions', 'asking.c',
        '.of_user = USER_READS_MAX,',
        '.of_user = READS_MAX,',
@@ -1420,13 +1418,27 @@ mutant(37, 'no_rest_after_a_list', 'asking.c',
        'return true;',
        ASKING)
 mutant(37, 'the_same_asked_for_each', 'asking.c',
-       '\tif (!known) {\n',
-       '\tif (1) {\n',
+       'if (other != reading && reads_the_same(other, to))',
+       'if (0)',
        ASKING)
+mutant(37, 'another_thing_answered', 'asking.c',
+       'if (other != reading && reads_the_same(other, to))',
+       'if (other != reading)',
+       unit('tests/layer/asking.c'),
+       ('asking.c', '\tHASH_VALUE(path, size, reading->hash);\n', ''))
 mutant(37, 'unwanted_answers_asked_for', 'asking.c',
-       '\tif (comes)\n\t\tDL_DELETE(subject->coming, reader);\n',
-       '\tif (comes && is_under_way(subject))\n\t\tDL_DELETE(subject->coming, reader);\n',
+       '\tpart(reader);\n\tfree_if_unused(reading);\n',
+       '\tpart(reader);\n\tif (reading->turn.state != GATE_WAITS)\n\t\tfree_if_unused(reading);\n',
        ASKING)
+mutant(37, 'share_given_back_before_the_answer', 'asking.c',
+       '\tpart(reader);\n\tfree_if_unused(reading);\n',
+       '\tpart(reader);\n\tif (!reading->readers)\n\t\tgate_leave(gate_of(reading), &reading->turn);\n'
+       '\tfree_if_unused(reading);\n',
+       unit('tests/layer/asking.c'))
+mutant(37, 'answers_take_no_turns', 'asking.c',
+       'gate_join(&call->lc->reads->due, call->uid, &reader->told)',
+       'gate_join(&call->lc->reads->due, 5, &reader->told)',
+       unit('tests/layer/asking.c'))
 
 # ---- 27: the duty to delete ----
 

@@ -22,7 +22,6 @@ static void join(struct gate *gate, struct gate_item *item, uid_t uid)
 {
 	*item = (struct gate_item){0};
 	assert_true(gate_join(gate, uid, item));
-	gate_wait(gate, item);
 }
 
 static void leave_all(struct gate *gate, struct gate_item *array, int count)
@@ -107,16 +106,13 @@ static void a_part_is_for_root_alone(void **state)
 	struct gate_item others[MANY], roots[MANY];
 
 	(void)state;
-	for (int i = 0; i < MANY; i++) {
+	for (int i = 0; i < MANY; i++)
 		join(&gate, &others[i], (uid_t)(i + 1));
-		join(&gate, &roots[i], 0);
-		gate_stop(&gate, &roots[i]);
-	}
 	for (int i = 0; i < OF_OTHERS; i++)
 		assert_ptr_equal(next(&gate), &others[i]);
 	assert_null(next(&gate));
 	for (int i = 0; i < MANY; i++)
-		gate_wait(&gate, &roots[i]);
+		join(&gate, &roots[i], 0);
 	for (int i = 0; i < ALL - OF_OTHERS; i++)
 		assert_ptr_equal(next(&gate), &roots[i]);
 	assert_null(next(&gate));
@@ -147,29 +143,6 @@ static void root_has_every_second_turn(void **state)
 	assert_empty(&gate);
 }
 
-/* What goes may be handed on; and what waits or goes may wait again. */
-static void again(void **state)
-{
-	struct gate gate = {0};
-	struct gate_item item, other, heir = {0};
-
-	(void)state;
-	join(&gate, &item, 1);
-	join(&gate, &other, 1);
-	assert_ptr_equal(gate_next(&gate, &gate_one), &item);
-	gate_pass(&item, &heir);
-	gate_wait(&gate, &item);
-	assert_null(gate_next(&gate, &gate_one));
-	gate_stop(&gate, &other);
-	gate_leave(&gate, &heir);
-	assert_ptr_equal(gate_next(&gate, &gate_one), &item);
-	gate_stop(&gate, &item);
-	assert_null(gate_next(&gate, &gate_one));
-	gate_leave(&gate, &item);
-	gate_leave(&gate, &other);
-	assert_empty(&gate);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,7 +151,6 @@ int main(void)
 		cmocka_unit_test(root_has_a_share_of_its_own),
 		cmocka_unit_test(a_part_is_for_root_alone),
 		cmocka_unit_test(root_has_every_second_turn),
-		cmocka_unit_test(again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

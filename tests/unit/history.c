@@ -35,9 +35,8 @@ static unsigned count_lines(const struct history *history, uid_t uid)
 	struct text text = {0};
 	unsigned lines = 0;
 
-	assert_int_equal(
-		history_view(NULL, &(struct view_mount){.history = history, .reader = uid}, &text),
-		0);
+	assert_int_equal(history_view(&(struct facts){.history = history, .reader = uid}, &text),
+	                 0);
 	for (size_t i = 0; i < text.len; i++)
 		lines += text.data[i] == '\n';
 	free(text.data);
@@ -65,7 +64,7 @@ static void lines(void **state)
 	hold.end = HISTORY_EVICTED;
 	hold.by = "uid 0";
 	history_add(&history, &hold, 0);
-	assert_int_equal(history_view(NULL, &(struct view_mount){.history = &history}, &text), 0);
+	assert_int_equal(history_view(&(struct facts){.history = &history}, &text), 0);
 	assert_int_equal(text.len, sizeof(wanted) - 1);
 	assert_memory_equal(text.data, wanted, text.len);
 	free(text.data);
@@ -93,7 +92,7 @@ static void bounds(void **state)
 		history_add(&history, &hold, 0);
 	assert_true(history.bytes <= HISTORY_BYTES && history.bytes > HISTORY_BYTES / 2);
 	assert_true(history.count < HISTORY_HOLDS);
-	assert_int_equal(history_view(NULL, &(struct view_mount){.history = &history}, &text), 0);
+	assert_int_equal(history_view(&(struct facts){.history = &history}, &text), 0);
 	assert_int_equal(text.data[text.len - 1], '\n');
 	free(text.data);
 	assert_int_equal(count_lines(&history, 0), history.count);

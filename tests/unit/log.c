@@ -3,6 +3,7 @@
  * The log: the number of lines is limited, dropped lines are reported, warnings and errors have
  * their own room, no call waits for a reader, and one message is one line.
  */
+#include "host/counts.h"
 #include "host/log.h"
 
 #include "pure/carry.h"
@@ -229,7 +230,7 @@ static void the_child_waits_alone(void **state)
 /* Lines that the log's child cannot write are counted. */
 static void the_child_cannot_write(void **state)
 {
-	unsigned long before = log_counts().not_written;
+	unsigned long before = counted.log_lines_not_written;
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
 	(void)state;
@@ -239,7 +240,7 @@ static void the_child_cannot_write(void **state)
 	say(3, LC_WARNING);
 	log_finish();
 	expect_child_ends();
-	assert_int_equal(log_counts().not_written, before + 3);
+	assert_int_equal(counted.log_lines_not_written, before + 3);
 }
 
 /* The log's child may come after its first lines, and from other processes: a guardian's. */
@@ -295,14 +296,14 @@ static void a_guardian_and_its_children_share_a_limit(void **state)
 /* Lines that there was no room for are told when there is some, though no other line comes. */
 static void dropped_lines_are_told_without_another(void **state)
 {
-	unsigned long before = log_counts().not_written;
+	unsigned long before = counted.log_lines_not_written;
 
 	(void)state;
 	assert_true(log_has_room(LOG_NOBODY, LC_WARNING)); /* and takes none */
 	say(LOG_BURST + 6, LC_WARNING);
 	assert_false(log_has_room(LOG_NOBODY, LC_WARNING)); /* which counts as a line */
 	assert_int_equal(lines(), LOG_BURST);
-	assert_int_equal(log_counts().not_written, before + 7);
+	assert_int_equal(counted.log_lines_not_written, before + 7);
 	log_tend();
 	assert_int_equal(lines(), 0);
 	now_s += LOG_WINDOW_S;
@@ -323,7 +324,7 @@ static void one_message_is_one_line(void **state)
 	         "two\nlines\r\x7f\x1b[31m\xc2\x9b"
 	         "31m\xc3\x9b");
 	assert_int_equal(lines(), 1);
-	assert_string_equal(text, "zklockfs: two?lines???[31m??"
+	assert_string_equal(text, "zklockfs: two?lines???[31m?"
 	                          "31m\xc3\x9b\n");
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';

@@ -3,7 +3,7 @@
  * The exact contents of the text files; no user's text can make a line or a field of its own.
  * lc_state_name() comes from the engine.
  */
-#include "tree/view.h"
+#include "tree/facts.h"
 
 #include "tree/history.h"
 #include "pure/record.h"
@@ -283,44 +283,40 @@ static void longest_texts_fit_the_size(void **state)
 
 static void status_of_a_mount(void **state)
 {
-	struct lc_status status = {
-		.state = LC_READY,
-		.session = 0x1000000000000ab,
-		.session_timeout_us = 15000000,
-		.tick_time_us = 2000000,
-		.lease_left_us = 12345678,
-		.server = "10.0.0.1:2181",
-		.met = "",
-		.holders = 1,
-		.waiters = 2,
-		.leaving = 3,
-		.entry_bytes = 270,
-		.connections = 4,
-		.sessions = 5,
-		.counters.clock_doubts = 6,
+	struct facts facts = {
+		.mount = {.host = "web1", .on_lost = "term"},
+		.engine = {.state = LC_READY,
+	                   .session = 0x1000000000000ab,
+	                   .session_timeout_us = 15000000,
+	                   .tick_time_us = 2000000,
+	                   .lease_left_us = 12345678,
+	                   .server = "10.0.0.1:2181",
+	                   .met = "",
+	                   .holders = 1,
+	                   .waiters = 2,
+	                   .leaving = 3,
+	                   .entry_bytes = 270,
+	                   .connections = 4,
+	                   .sessions = 5,
+	                   .counters.clock_doubts = 6},
+		.kernel_limit_s = 20,
+		.clock_watched_by = "realtime",
+		.tick_time_by = "conf",
+		.server_version = "3.8.0, which can forget answered writes: use 3.9.4 or later",
+		.open_bytes = 4711,
+		.away_since_ms = -1,
+		.ensemble_ahead_ms = -1500,
+		.pid_namespace = 4026531836,
+		.addresses = "10.0.0.7:2181,10.0.0.8:2181",
+		.left_out = "",
+		.wrong_servers = "server 10.0.0.8:2181 is wrong",
+		.kept = 1,
+		.guardian_up = 1,
 	};
 	struct text text = {0};
 
 	(void)state;
-	assert_int_equal(
-		view_status(&status,
-	                    &(struct view_mount){.host = "web1",
-	                                         .kernel_limit_s = 20,
-	                                         .clock_watched_by = "realtime",
-	                                         .tick_time_by = "conf",
-	                                         .server_version = "3.8.0",
-	                                         .safe_version = "3.9.4",
-	                                         .open_bytes = 4711,
-	                                         .away_since_ms = -1,
-	                                         .ensemble_ahead_ms = -1500,
-	                                         .on_lost = "term",
-	                                         .pid_namespace = 4026531836,
-	                                         .addresses = "10.0.0.7:2181,10.0.0.8:2181",
-	                                         .left_out = "",
-	                                         .wrong_servers = "server 10.0.0.8:2181 is wrong",
-	                                         .kept = 1},
-	                    &text),
-		0);
+	assert_int_equal(view_status(&facts, &text), 0);
 	assert_string_equal(text.data, "state: ready\n"
 	                               "session: 0x1000000000000ab\n"
 	                               "session_timeout: 15000ms\n"
@@ -354,6 +350,10 @@ static void status_of_a_mount(void **state)
 	                               "covered_by: -\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
+	facts.guardian_up = 0;
+	assert_int_equal(view_status(&facts, &text), 0);
+	assert_ptr_equal(strstr(text.data, "state: unguarded\n"), text.data);
+	free(text.data);
 }
 
 static void status_without_a_session(void **state)
@@ -367,25 +367,25 @@ static void status_without_a_session(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(words); i++) {
-		struct lc_status status = {
-			.state = (enum lc_state)i, .server = "-", .met = "it is elsewhere"};
+		struct facts facts = {
+			.mount = {.host = "web1",
+		                  .on_lost = "none",
+		                  .covered = "/mnt/locks/team (fuse of user 1001)"},
+			.engine = {.state = (enum lc_state)i,
+		                   .server = "-",
+		                   .met = "it is elsewhere"},
+			.away_since_ms = 1500,
+			.tick_time_by = "-",
+			.server_version = "",
+			.addresses = "10.0.0.7:2181",
+			.left_out = "zk2: Name or service not known",
+			.tried = "10.0.0.7:2181: Connection refused",
+			.clock_watched_by = "realtime",
+			.guardian_up = -1,
+		};
 		struct text text = {0};
 
-		assert_int_equal(
-			view_status(&status,
-		                    &(struct view_mount){
-					    .host = "web1",
-					    .away_since_ms = 1500,
-					    .on_lost = "none",
-					    .tick_time_by = "-",
-					    .server_version = "",
-					    .addresses = "10.0.0.7:2181",
-					    .covered = "/mnt/locks/team (fuse of user 1001)",
-					    .left_out = "zk2: Name or service not known",
-					    .tried = "10.0.0.7:2181: Connection refused",
-					    .clock_watched_by = "realtime"},
-		                    &text),
-			0);
+		assert_int_equal(view_status(&facts, &text), 0);
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\nserver_version: -\n"));
@@ -427,35 +427,39 @@ static void status_without_contact(void **state)
 /* The largest numbers, and a host that needs quoting. */
 static void metrics_fit_the_size(void **state)
 {
-	struct lc_status status = {.state = LC_READY, .server = "[2001:db8::1]:65535"};
 	struct history history;
-	struct view_mount mount = {.host = "a\"b\\c\nd",
-	                           .kernel_limit_s = INT32_MAX,
-	                           .clock_watched_by = "realtime",
-	                           .open_bytes = SIZE_MAX,
-	                           .mountpoint = "/mnt/\xff\xc3\xa4\xed\xa0\x80/\"",
-	                           .history = &history,
-	                           .oldest_hold_us = INT64_MAX,
-	                           .oldest_wait_us = INT64_MAX,
-	                           .kept = UINT_MAX};
+	struct facts facts = {
+		.mount = {.host = "a\"b\\c\nd",
+	                  .mountpoint = "/mnt/\xff\xc3\xa4\xed\xa0\x80/\"",
+	                  .keeper_up = -1},
+		.engine = {.state = LC_READY, .server = "[2001:db8::1]:65535"},
+		.history = &history,
+		.open_bytes = SIZE_MAX,
+	};
 	struct text text = {0};
 
 	(void)state;
-	memset(&status.session_timeout_us, 0x7f, sizeof(status.session_timeout_us));
-	status.lease_left_us = status.tick_time_us = status.session_timeout_us;
-	status.holders = status.waiters = status.losing = status.leaving = status.entries =
-		UINT_MAX;
-	status.entry_bytes = status.watch_bytes = SIZE_MAX;
-	status.connections = status.sessions = ULONG_MAX;
-	memset(&status.counters, 0x7f, sizeof(status.counters));
+	memset(&facts.engine.session_timeout_us, 0x7f, sizeof(int64_t));
+	facts.engine.lease_left_us = facts.engine.tick_time_us = facts.engine.session_timeout_us;
+	facts.oldest_hold_us = facts.oldest_wait_us = INT64_MAX;
+	facts.kernel_limit_s = INT32_MAX;
+	facts.kept = facts.engine.holders = facts.engine.waiters = facts.engine.losing =
+		facts.engine.leaving = facts.engine.entries = UINT_MAX;
+	facts.engine.entry_bytes = facts.engine.watch_bytes = SIZE_MAX;
+	facts.engine.connections = facts.engine.sessions = ULONG_MAX;
+	memset(&facts.engine.counters, 0x7f, sizeof(facts.engine.counters));
+	memset(&facts.counts, 0x7f, sizeof(facts.counts));
 	memset(&history, 0x7f, sizeof(history));
-	assert_int_equal(view_metrics(&status, &mount, &text), 0);
+	assert_int_equal(view_metrics(&facts, &text), 0);
 	assert_int_equal(text.len, strlen(text.data));
 	assert_true(text.len < VIEW_SIZE);
 	assert_non_null(strstr(text.data, "{mount=\"/mnt/?\xc3\xa4?"
 	                                  "?"
 	                                  "?/\\\"\",version="));
 	assert_non_null(strstr(text.data, "\nzklockfs_covered{mount="));
+	assert_non_null(strstr(text.data, "} 18446744073709551615\n"));
+	assert_non_null(strstr(text.data, ",helper=\"guardian\"} 0\n"));
+	assert_null(strstr(text.data, "helper=\"keeper\""));
 	assert_null(strstr(text.data, "lock_held"));
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));
 	free(text.data);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * about.h - the facts of the mount, learnt when a file of .zklockfs is opened.
+ */
+#ifndef FS_ABOUT_H
+#define FS_ABOUT_H
+
+#include "request/frontend.h"
+
+/* As view_fn. */
+int about_text(struct frontend *front, uid_t reader, view_fn *view, struct text *ret_text);
+
+#endif

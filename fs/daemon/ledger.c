@@ -3,7 +3,6 @@
 
 #include "daemon/contact.h"
 #include "files/dir.h"
-#include "files/locks.h"
 #include "files/text.h"
 #include "guard/guardian.h"
 #include "hold/advisory.h"
@@ -73,6 +72,13 @@ static void carry_history(struct carry *carry, struct frontend *front, struct st
 	history_stored_carry(carry, &front->holds->audit_log.history, stored);
 }
 
+/* A list that is half read goes on nowhere else. */
+static void refuse_locks(struct carry *carry, struct frontend *front, struct stored *stored)
+{
+	(void)front, (void)stored;
+	carry->refuse("somebody has .zklockfs/locks open: reload again when it is closed");
+}
+
 typedef void object_carry_fn(struct carry *carry, struct frontend *front, struct stored *stored);
 
 static object_carry_fn *const carry_of[STORED_KINDS] = {
@@ -81,7 +87,7 @@ static object_carry_fn *const carry_of[STORED_KINDS] = {
 	[STORED_REQUEST] = request_stored_carry,
 	[STORED_ADVISORY] = advisory_stored_carry,
 	[STORED_TEXT] = text_stored_carry,
-	[STORED_LOCKS] = locks_stored_carry,
+	[STORED_LOCKS] = refuse_locks,
 	[STORED_DIR] = dir_stored_carry,
 	[STORED_HOLD] = carry_hold,
 	[STORED_HISTORY] = carry_history,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "files/locks.h"
 
+#include "files/text.h"
 #include "files/walk.h"
 #include "host/clock.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
 #include "host/row.h"
-#include "request/reply.h"
 #include "tree/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HEADER \
@@ -20,28 +21,15 @@
 #define LINE_MAX                                                                               \
 	(ROW_WORD_MAX(LC_PATH_MAX) + ROW_WORD_MAX(LC_REASON_MAX) + ROW_WORD_MAX(LC_HOST_MAX) + \
 	 ROW_WORD_MAX(LC_COMMAND_MAX) + VIEW_TIME_MAX + 11 * ROW_NUMBER_MAX)
-/* No line is begun behind so many bytes that are not read yet. */
-#define PIECE 16384
-#define LOCKS_ROOM (PIECE + LINE_MAX)
-/* A reader is given what there is after this, although there may soon be more. */
-#define READER_WAIT_US 50000
 
-struct locks_file {
-	struct open_file base;
+/* An OPEN that waits until the text is whole. */
+struct locks_opening {
+	struct parked parked;
 	struct walk *walk;
-	struct request *req; /* somebody reads; or NULL */
-	size_t size;
 	int64_t since_us;
-	int error;   /* after the text */
-	off_t start; /* where in the file the text stands */
-	size_t len;
-	char text[LOCKS_ROOM];
+	char *text; /* at the cost of the request */
+	size_t len, room;
 };
-
-static struct locks_file *locks_of(struct open_file *file)
-{
-	return (struct locks_file *)file;
-}
 
 /* ---- lines ---- */
 
@@ -98,190 +86,115 @@ static void add_lock_line(struct row *row, struct lc *lc, const struct walk_lock
 	row_end(row);
 }
 
-/* True: something has changed. */
-static bool add_lock_lines(struct locks_file *file)
+/* False: the user may not have so much, or there is no memory. */
+static bool grow_text(struct locks_opening *opening)
+{
+	size_t more = opening->room > 0 ? opening->room : 2 * LINE_MAX;
+	char *text;
+
+	if (opening->room - opening->len >= LINE_MAX)
+		return true;
+	text = budget_add(opening, more) == 0 ? realloc(opening->text, opening->room + more) : NULL;
+	if (!text)
+		return false;
+	opening->text = text;
+	opening->room += more;
+	return true;
+}
+
+/* True: there may be more. */
+static bool add_lock_lines(struct locks_opening *opening)
 {
 	const struct walk_lock *lock;
 	bool any = false;
 
-	while (file->len < PIECE && file->error == 0) {
-		struct row row = {.text = file->text, .len = file->len, .room = sizeof(file->text)};
-		int r = walk_next(file->walk, &lock);
+	while (walk_next(opening->walk, &lock) > 0) {
+		struct row row = {
+			.text = opening->text, .len = opening->len, .room = opening->room};
 
-		if (r == 0)
-			break;
-		if (r < 0)
-			file->error = r;
-		else
-			add_lock_line(&row, file->base.front->lc, lock);
-		any = true;
+		add_lock_line(&row, opening->parked.front->lc, lock);
 		if (row.short_of_room) /* nobody here can take it: a lock of another client */
 			log_line(LC_NOTICE, "%.80s...: its path is too long for .zklockfs/locks",
 			         lock->path);
 		else
-			file->len = row.len;
+			opening->len = row.len;
+		any = true;
+		if (!grow_text(opening))
+			walk_fail(opening->walk, -ENFILE);
 	}
 	return any;
 }
 
-/* ---- reading ---- */
+/* ---- opening ---- */
 
-static struct request *stop_reader(struct locks_file *file)
+static void end_list(struct locks_opening *opening, int error)
 {
-	struct request *req = file->req;
+	struct parked *parked = &opening->parked;
+	char *text = opening->text;
 
-	file->req = NULL;
-	file->base.front->parked--;
-	return req;
-}
-
-static void refuse_reader(struct locks_file *file, int error)
-{
-	reply_err(stop_reader(file), -error);
-}
-
-static void reply_lines(struct locks_file *file)
-{
-	reply_buf(stop_reader(file), file->text, file->size < file->len ? file->size : file->len);
-}
-
-static void interrupt_reader(void *ctx)
-{
-	refuse_reader(ctx, -EINTR);
-}
-
-static void answer_reader(struct locks_file *file)
-{
-	int64_t waited = file->base.front->clock_us() - file->since_us;
-	bool over = walk_over(file->walk) || file->error < 0;
-
-	if (file->len > 0 &&
-	    (over || file->len >= PIECE || file->len >= file->size || waited > READER_WAIT_US)) {
-		reply_lines(file);
-	} else if (file->error < 0) {
-		refuse_reader(file, file->error);
-		file->error = 0;
-	} else if (over) {
-		reply_lines(file);
-	} else if (waited >= kernel_limit_wait_us(file->base.front->kernel_limit_s)) {
-		refuse_reader(file, -EINTR);
+	walk_end(opening->walk);
+	if (error < 0) {
+		parked_error(parked, error);
+	} else {
+		text_reply(parked->front, parked->req, parked->node, text, opening->len, 0);
+		parked_free(parked);
 	}
+	free(text);
 }
 
-/* Only as long as somebody reads. */
-static void serve_reader(void *ctx)
+static void interrupt_list(void *ctx)
 {
-	struct locks_file *file = ctx;
-
-	stored_touch(&file->base.stored);
-	if (!file->req)
-		return;
-	do {
-		if (file->len < PIECE && file->error == 0)
-			walk_ask(file->walk);
-	} while (add_lock_lines(file));
-	answer_reader(file);
+	end_list(ctx, -EINTR);
 }
 
-static void locks_read(struct open_file *base, struct request *req, size_t size, off_t off)
+static void go_on_listing(void *ctx)
 {
-	struct locks_file *file = locks_of(base);
-	size_t read;
+	struct locks_opening *opening = ctx;
+	const struct frontend *front = opening->parked.front;
+	const struct walk_lock *lock;
 
-	if (off < file->start || off > file->start + (off_t)file->len) {
-		reply_err(req, ESPIPE);
+	if (front->clock_us() - opening->since_us >= kernel_limit_wait_us(front->kernel_limit_s))
+		walk_fail(opening->walk, -EINTR);
+	do
+		walk_ask(opening->walk);
+	while (add_lock_lines(opening));
+	if (!walk_over(opening->walk))
 		return;
-	}
-	if (file->req) {
-		reply_err(req, EBUSY);
-		return;
-	}
-	if (request_is_interrupted(req)) {
-		reply_err(req, EINTR);
-		return;
-	}
-	read = (size_t)(off - file->start);
-	file->len -= read;
-	file->start = off;
-	memmove(file->text, file->text + read, file->len);
-	file->req = req;
-	file->size = size;
-	file->since_us = file->base.front->clock_us();
-	file->base.front->parked++;
-	serve_reader(file);
-	if (file->req)
-		request_wait(req, interrupt_reader, file);
+	end_list(opening, walk_next(opening->walk, &lock));
 }
-
-/* ---- the kind ---- */
-
-/* 0 or -errno. */
-static int begin_walk(struct locks_file *file, struct request *req)
-{
-	struct viewer *viewer = viewer_of(file->base.front, req);
-
-	if (viewer)
-		file->walk = walk_begin(file->base.front, viewer, &file->base.stored, serve_reader,
-		                        file);
-	if (!file->walk) {
-		int error = errno;
-
-		budget_free(viewer);
-		return -error;
-	}
-	file->len = strlen(HEADER);
-	memcpy(file->text, HEADER, file->len);
-	return 0;
-}
-
-static void locks_close(struct open_file *base)
-{
-	struct locks_file *file = locks_of(base);
-
-	if (file->req)
-		stop_reader(file);
-	if (file->walk)
-		walk_end(file->walk);
-}
-
-/* A reader reads again. */
-static void locks_carry(struct carry *carry, struct open_file *base)
-{
-	struct locks_file *file = locks_of(base);
-	const void *text;
-
-	file->walk = walk_carry(carry, file->walk, base->front, &base->stored, serve_reader, file);
-	CARRY_RANGE(carry, file->error, INT32_MIN, 0);
-	CARRY_64(carry, file->start);
-	text = carry_bytes(carry, file->text, &file->len);
-	if (!carry->loads)
-		return;
-	if (file->len > sizeof(file->text))
-		carry->refuse("the state has an invalid open file");
-	memcpy(file->text, text, file->len);
-}
-
-static const struct file_ops locks_ops = {
-	.size = sizeof(struct locks_file),
-	.record = STORED_LOCKS,
-	.read = locks_read,
-	.close = locks_close,
-	.carry = locks_carry,
-};
 
 void locks_open(struct frontend *front, struct request *req, struct node *node, int flags)
 {
-	struct open_file *file;
+	struct locks_opening *opening;
+	struct viewer *viewer;
 
 	if ((flags & O_ACCMODE) != O_RDONLY) {
 		reply_err(req, EPERM);
 		return;
 	}
-	file = open_file_new(front, &locks_ops, node, req->in.uid);
-	reply_open(req, file, file ? begin_walk(locks_of(file), req) : -errno);
-}
+	opening = park(front, req, node, sizeof(*opening));
+	if (!opening)
+		return;
+	if (request_is_interrupted(req)) {
+		parked_error(&opening->parked, -EINTR);
+		return;
+	}
+	viewer = viewer_of(front, req);
+	if (viewer)
+		opening->walk = walk_begin(front, viewer, go_on_listing, opening);
+	if (!opening->walk || !grow_text(opening)) {
+		int error = opening->walk ? ENFILE : errno;
 
-void locks_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
-{
-	open_file_stored_carry(carry, front, &locks_ops, stored);
+		if (opening->walk)
+			walk_end(opening->walk);
+		else
+			budget_free(viewer);
+		parked_error(&opening->parked, -error);
+		return;
+	}
+	opening->since_us = front->clock_us();
+	opening->len = strlen(HEADER);
+	memcpy(opening->text, HEADER, opening->len);
+	request_wait(req, interrupt_list, opening);
+	go_on_listing(opening);
 }

@@ -29,9 +29,8 @@ static struct text_file *text_of(struct open_file *file)
 
 /* ---- opening ---- */
 
-/* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
-static void reply_text(struct frontend *front, struct request *req, struct node *node,
-                       const char *text, size_t len, int64_t czxid)
+void text_reply(struct frontend *front, struct request *req, struct node *node, const char *text,
+                size_t len, int64_t czxid)
 {
 	uid_t uid = req->in.uid;
 	struct open_file *file = open_file_new(front, &text_ops, node, uid);
@@ -56,7 +55,7 @@ static void reply_opening(struct opening *opening, const char *text, size_t len,
 {
 	struct parked *parked = &opening->parked;
 
-	reply_text(parked->front, parked->req, parked->node, text, len, czxid);
+	text_reply(parked->front, parked->req, parked->node, text, len, czxid);
 	parked_free(parked);
 }
 
@@ -108,7 +107,7 @@ static void about_open(struct frontend *front, struct request *req, struct node 
 	if (r < 0)
 		reply_err(req, -r);
 	else
-		reply_text(front, req, node, text.data, text.len, 0);
+		text_reply(front, req, node, text.data, text.len, 0);
 	free(text.data);
 }
 
@@ -189,7 +188,7 @@ void text_open(struct frontend *front, struct request *req, struct node *node, i
 	}
 	/* Which lock it is that `slots` belongs to has to be asked. */
 	if (access == O_WRONLY && node->kind != NODE_SLOTS) {
-		reply_text(front, req, node, NULL, 0, 0);
+		text_reply(front, req, node, NULL, 0, 0);
 		return;
 	}
 	if (fixed && fixed->view) {

@@ -24,6 +24,9 @@ struct text_write {
 
 /* Answers the request. */
 void text_open(struct frontend *front, struct request *req, struct node *node, int flags);
+/* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
+void text_reply(struct frontend *front, struct request *req, struct node *node, const char *text,
+                size_t len, int64_t czxid);
 void text_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
 
 /* The request asks to take an entry of a queue from its taker. For park_change(). */

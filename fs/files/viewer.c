@@ -136,20 +136,3 @@ bool viewer_lists(const struct viewer *viewer, const struct lc_attributes *lock)
 {
 	return may_do(viewer, lock, 5);
 }
-
-struct viewer *viewer_carry(struct carry *carry, struct frontend *front, struct viewer *viewer)
-{
-	uid_t uid = viewer ? viewer->uid : 0;
-	size_t count = viewer ? viewer->count : 0;
-
-	CARRY_U32(carry, uid);
-	CARRY_SIZE(carry, count, VIEWER_GROUPS_MAX);
-	if (carry->loads)
-		viewer = new_viewer(front, uid, count);
-	if (!viewer)
-		carry->refuse(strerror(errno));
-	CARRY_U32(carry, viewer->gid);
-	for (size_t i = 0; i < count; i++)
-		CARRY_U32(carry, viewer->groups[i]);
-	return viewer;
-}

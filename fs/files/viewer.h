@@ -21,7 +21,6 @@ struct viewer {
 /* The user whose request this is, which is an OPEN: its thread waits for us. Of the user's
  * budget of open files; NULL: errno. */
 struct viewer *viewer_of(struct frontend *front, struct request *req);
-struct viewer *viewer_carry(struct carry *carry, struct frontend *front, struct viewer *viewer);
 /* The files in that lock. */
 bool viewer_enters(const struct viewer *viewer, const struct lc_attributes *lock);
 /* The names of the locks in it, too. */

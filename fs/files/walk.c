@@ -26,9 +26,8 @@ struct step {
 	struct step *prev, *next;
 	enum { STEP_NEW, STEP_STATED, STEP_ASKED, STEP_ANSWERED, STEP_NAMES } kind;
 	struct lc_call *call; /* ASKED */
-	int error;
-	bool lists;  /* the locks below it are to come, too */
-	bool listed; /* they have come */
+	bool lists;           /* the locks below it are to come, too */
+	bool listed;          /* they have come */
 	unsigned tries;
 	struct walk_lock lock;
 	const char *name, *end; /* NAMES: those that are left, a byte 0 behind each */
@@ -38,11 +37,11 @@ struct step {
 struct walk {
 	struct frontend *front;
 	struct viewer *viewer;
-	struct stored *stored; /* of the caller: touched when the walk changes */
 	void (*answered)(void *ctx);
 	void *ctx;
 	struct step *steps;
 	struct step *told; /* the last one */
+	int error;         /* nothing more is asked or told */
 	unsigned asked;    /* locks: from the first question to the last answer */
 	unsigned listing;  /*   those among them that are being listed */
 	bool inside;       /* a call of the caller's */
@@ -106,11 +105,10 @@ static void answer_step(struct step *step, int error)
 
 	step->kind = STEP_ANSWERED;
 	step->call = NULL;
-	step->error = error;
-	if (!is_root(step) && (error == -EACCES || error == -ENOENT)) {
-		step->error = 0;
+	if (!is_root(step) && (error == -EACCES || error == -ENOENT))
 		step->lock = (struct walk_lock){.path = step->path, .closed = error == -EACCES};
-	}
+	else if (error < 0)
+		walk_fail(walk, error);
 	walk->asked--;
 	tell_caller(walk);
 }
@@ -219,7 +217,6 @@ static void step_listed(void *ctx, int err, const struct lc_listing *listing)
 		answer_step(step, err);
 		return;
 	}
-	stored_touch(step->walk->stored);
 	if (step->lists && !step->listed && !add_names_step(step, listing)) {
 		answer_step(step, -errno);
 		return;
@@ -273,8 +270,6 @@ static void ask_step(struct step *step)
 	int r;
 
 	step->kind = STEP_ASKED;
-	step->error = 0;
-	step->tries = 0;
 	step->lock = (struct walk_lock){.path = step->path};
 	walk->asked++;
 	if (is_root(step)) {
@@ -289,30 +284,15 @@ static void ask_step(struct step *step)
 
 /* ---- all of them ---- */
 
-static struct walk *new_walk(struct frontend *front, struct viewer *viewer, struct stored *stored,
-                             void (*answered)(void *ctx), void *ctx)
+struct walk *walk_begin(struct frontend *front, struct viewer *viewer, void (*answered)(void *ctx),
+                        void *ctx)
 {
 	struct walk *walk = budget_alloc(&front->files, viewer->uid, sizeof(*walk));
-
-	if (walk)
-		*walk = (struct walk){
-			.front = front,
-			.viewer = viewer,
-			.stored = stored,
-			.answered = answered,
-			.ctx = ctx,
-		};
-	return walk;
-}
-
-struct walk *walk_begin(struct frontend *front, struct viewer *viewer, struct stored *stored,
-                        void (*answered)(void *ctx), void *ctx)
-{
-	struct walk *walk = new_walk(front, viewer, stored, answered, ctx);
 	struct step *root;
 
 	if (!walk)
 		return NULL;
+	*walk = (struct walk){.front = front, .viewer = viewer, .answered = answered, .ctx = ctx};
 	root = new_lock_step(walk, "", "");
 	if (!root) {
 		budget_free(walk);
@@ -320,6 +300,12 @@ struct walk *walk_begin(struct frontend *front, struct viewer *viewer, struct st
 	}
 	DL_APPEND(walk->steps, root);
 	return walk;
+}
+
+void walk_fail(struct walk *walk, int error)
+{
+	if (walk->error == 0)
+		walk->error = error;
 }
 
 void walk_end(struct walk *walk)
@@ -344,7 +330,7 @@ static bool take_name(struct step *names)
 	if (!lock) {
 		/* The steps before it will be told, and their room is free then. */
 		if (names == walk->steps)
-			names->error = -errno;
+			walk_fail(walk, -errno);
 		return false;
 	}
 	names->name += strlen(names->name) + 1;
@@ -356,6 +342,8 @@ void walk_ask(struct walk *walk)
 {
 	struct step *step;
 
+	if (walk->error < 0)
+		return;
 	walk->inside = true;
 	DL_FOREACH(walk->steps, step) {
 		if (walk->listing >= WALK_LISTS)
@@ -388,109 +376,30 @@ static void drop_told(struct walk *walk)
 int walk_next(struct walk *walk, const struct walk_lock **ret_lock)
 {
 	struct step *step;
-	int error;
 
 	drop_told(walk);
-	while ((step = walk->steps) != NULL) {
-		error = step->error;
-		step->error = 0;
-		if (step->kind == STEP_NAMES) {
-			if (error < 0 || step->name < step->end)
-				return error;
-			drop_step(step);
-			continue;
-		}
-		if (step->kind != STEP_ANSWERED)
+	while (walk->error == 0 && (step = walk->steps) != NULL) {
+		if (step->kind == STEP_NAMES ? step->name < step->end : step->kind != STEP_ANSWERED)
 			return 0;
-		if (error < 0) {
-			step->kind = STEP_NEW;
-			return error;
-		}
-		if (step->lock.closed || step->lock.holders + step->lock.waiters > 0) {
+		if (step->kind == STEP_ANSWERED &&
+		    (step->lock.closed || step->lock.holders + step->lock.waiters > 0)) {
 			*ret_lock = &step->lock;
 			walk->told = step;
 			return 1;
 		}
 		drop_step(step);
 	}
-	return 0;
+	return walk->error;
 }
 
 bool walk_over(const struct walk *walk)
 {
-	return !walk->steps || (walk->steps == walk->told && !walk->steps->next);
-}
+	const struct step *step;
 
-/* ---- over a reload ---- */
-
-static void names_carry(struct carry *carry, struct walk *walk, const struct step *step)
-{
-	const char *path = carry_text(carry, step ? step->path : NULL);
-	size_t len = step ? (size_t)(step->end - step->name) : 0, path_size;
-	const char *names = carry_bytes(carry, step ? step->name : NULL, &len);
-	struct step *read;
-
-	if (!carry->loads)
-		return;
-	if (!path || (len > 0 && names[len - 1] != '\0'))
-		carry->refuse("the state has invalid names");
-	path_size = strlen(path) + 1;
-	read = new_step(walk, path_size + len);
-	if (!read)
-		carry->refuse(strerror(errno));
-	read->kind = STEP_NAMES;
-	memcpy(read->path, path, path_size);
-	memcpy(read->path + path_size, names, len);
-	read->name = read->path + path_size;
-	read->end = read->name + len;
-	DL_APPEND(walk->steps, read);
-}
-
-static void lock_step_carry(struct carry *carry, struct walk *walk, const struct step *step)
-{
-	const char *path = carry_text(carry, step ? step->path : NULL);
-	bool listed = step && step->listed;
-	struct step *read;
-
-	CARRY_BOOL(carry, listed);
-	if (!carry->loads)
-		return;
-	if (!path)
-		carry->refuse("the state has a lock without a name");
-	read = new_lock_step(walk, "", path);
-	if (!read)
-		carry->refuse(strerror(errno));
-	read->listed = listed;
-	DL_APPEND(walk->steps, read);
-}
-
-struct walk *walk_carry(struct carry *carry, struct walk *walk, struct frontend *front,
-                        struct stored *stored, void (*answered)(void *ctx), void *ctx)
-{
-	struct viewer *viewer = viewer_carry(carry, front, walk ? walk->viewer : NULL);
-	struct step *step = NULL, *last;
-	size_t count = 0;
-
-	if (!carry->loads) {
-		drop_told(walk);
-		step = walk->steps;
-		DL_COUNT(walk->steps, last, count);
-	} else {
-		walk = new_walk(front, viewer, stored, answered, ctx);
-		if (!walk)
-			carry->refuse(strerror(errno));
-	}
-	count = carry_count(carry, count);
-	for (size_t i = 0; i < count; i++) {
-		bool names = step && step->kind == STEP_NAMES;
-
-		CARRY_BOOL(carry, names);
-		if (names)
-			names_carry(carry, walk, step);
-		else
-			lock_step_carry(carry, walk, step);
-		if (step)
-			step = step->next;
-	}
-	return walk;
+	if (walk->error == 0)
+		return !walk->steps || (walk->steps == walk->told && !walk->steps->next);
+	DL_FOREACH(walk->steps, step)
+		if (step->kind == STEP_ASKED)
+			return false;
+	return true;
 }

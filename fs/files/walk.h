@@ -31,24 +31,20 @@ struct walk_lock {
 
 struct walk;
 
-/* `stored`: the caller's object, whose record includes the walk. `answered`: something has been
- * answered: walk_next() may return more, or walk_ask() ask more. It is not called inside a call of
- * the walk.
- * Takes the viewer. NULL: errno. */
-struct walk *walk_begin(struct frontend *front, struct viewer *viewer, struct stored *stored,
-                        void (*answered)(void *ctx), void *ctx);
+/* `answered`: something has been answered: walk_next() may return more, or walk_ask() ask more. No
+ * call of the walk calls it. Takes the viewer. NULL: errno. */
+struct walk *walk_begin(struct frontend *front, struct viewer *viewer, void (*answered)(void *ctx),
+                        void *ctx);
 void walk_end(struct walk *walk);
 
 /* Asks on. */
 void walk_ask(struct walk *walk);
-/* 1: the next lock; it stays until the next call. 0: not known yet, or the walk is over.
- * -errno: the next lock could not be read, and will be asked about again. */
+/* 1: the next lock; it stays until the next call. 0: not known yet, or the walk is over. -errno: a
+ * lock could not be read, and the walk ends. */
 int walk_next(struct walk *walk, const struct walk_lock **ret_lock);
+/* The walk ends by that error. */
+void walk_fail(struct walk *walk, int error);
+/* All locks were told; or the walk ends, and no question is under way. */
 bool walk_over(const struct walk *walk);
-
-/* It goes on where it was: locks that were asked about and not reported yet are asked about again.
- * For one that is read, as walk_begin(). */
-struct walk *walk_carry(struct carry *carry, struct walk *walk, struct frontend *front,
-                        struct stored *stored, void (*answered)(void *ctx), void *ctx);
 
 #endif

@@ -17,6 +17,7 @@
 #include "setup/mountpoint.h"
 #include "setup/resolve.h"
 #include "setup/settings.h"
+#include "setup/unit_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +101,9 @@ static void find_servers(struct check *check)
 			finished = resolver_read(&resolver, name_heard, check);
 	resolver_stop(&resolver);
 	if (!finished)
-		say(check, RISK, "servers: the name service does not answer for all of them");
+		say(check, RISK,
+		    "servers: the name service does not answer for all of them: try again, or name "
+		    "addresses");
 	check->addresses = resolve_join((const char *const *)&check->found, 1);
 	if (!check->addresses)
 		say(check, WRONG, "servers: none of them has an address");
@@ -115,7 +118,8 @@ static void report_server(struct check *check, const struct probe *probe, bool o
 	size_t len;
 
 	if (probe->met != PROBE_USABLE) {
-		say(check, only ? WRONG : RISK, "server %s: %s", probe->address, probe_text(probe));
+		say(check, only ? WRONG : RISK, "server %s: %s%s", probe->address,
+		    probe_text(probe), only ? "" : ": start it, or leave it out of SERVERS");
 		return;
 	}
 	len = (size_t)snprintf(text, sizeof(text), "ZooKeeper %s%s%s",
@@ -158,7 +162,8 @@ static void report_quorum(struct check *check, size_t usable)
 		    "quorum: a server is standalone: these servers are no ensemble, and two hosts "
 		    "may hold a lock");
 	else if (alone)
-		say(check, RISK, "quorum: one server: there are no locks while it is down");
+		say(check, RISK,
+		    "quorum: one server: there are no locks while it is down: use three");
 	else if (usable == 1)
 		say(check, RISK, "quorum: only one server can be used from here: name more");
 	else
@@ -202,7 +207,8 @@ static void report_limits(struct check *check, const struct probe *probe)
 	if (probe->shortest_ms > asked_ms)
 		say(check, RISK,
 		    "server %s: sessions of %" PRId64 " ms at least, and %" PRId64
-		    " ms are asked for: a dead host keeps its locks for longer",
+		    " ms are asked for: a dead host keeps its locks for longer: lower "
+		    "minSessionTimeout, or ask for as much by session_timeout",
 		    probe->address, probe->shortest_ms, asked_ms);
 }
 
@@ -221,7 +227,8 @@ static void report_differences(struct check *check)
 		first = first || !probe->looked ? first : probe;
 		if (!probe->looked)
 			say(check, RISK,
-			    "server %s: does not show whether it is of the ensemble (%s/%s)",
+			    "server %s: does not show whether it is of the ensemble (%s/%s): leave "
+			    "it out of SERVERS if it is not",
 			    probe->address, check->options->root, LC_MARK_NODE);
 		else if (memcmp(&first->mark, &probe->mark, sizeof(first->mark)) != 0)
 			say(check, WRONG,
@@ -231,7 +238,8 @@ static void report_differences(struct check *check)
 		         first->shortest_ms != probe->shortest_ms ||
 		         first->tick_ms != probe->tick_ms)
 			say(check, RISK,
-			    "servers %s and %s: differ in ticks, or in limits of sessions",
+			    "servers %s and %s: differ in ticks, or in limits of sessions: give "
+			    "all servers the same zoo.cfg",
 			    first->address, probe->address);
 	}
 }
@@ -264,7 +272,7 @@ static bool ask_servers(struct check *check)
 	if (settings->count < resolve_count(check->addresses))
 		say(check, usable == 0 ? WRONG : RISK,
 		    "servers: not all could be asked: there is no memory, or are too many "
-		    "processes");
+		    "processes: try again");
 	if (usable == 0)
 		return false;
 	report_quorum(check, usable);
@@ -316,9 +324,12 @@ static void report_root(struct check *check, const struct lc_examination *result
 		say(check, OK, "root: %s is there, and may be written%s", root,
 		    options->credentials ? " with these credentials" : "");
 		say(check, median_us > SLOW_WRITE_US ? RISK : OK,
-		    "a write takes %.1f ms, the longest of %u took %.1f ms",
+		    "a write takes %.1f ms, the longest of %u took %.1f ms%s",
 		    (double)median_us / 1000, result->writes,
-		    (double)times[result->writes - 1] / 1000);
+		    (double)times[result->writes - 1] / 1000,
+		    median_us > SLOW_WRITE_US ? ": give dataLogDir a disk of its own, or move the "
+		                                "servers nearer"
+		                              : "");
 		break;
 	case ENOENT:
 		say(check, options->make_root ? OK : WRONG,
@@ -432,7 +443,8 @@ static void check_fuse(struct check *check)
 		    "root may not mount here, for want of CAP_SYS_ADMIN: zklockfs-containers(7)");
 	if (limit_s > 0)
 		say(check, RISK,
-		    "fs.fuse.max_request_timeout is %" PRId64 " s: waiting opens get EINTR before",
+		    "fs.fuse.max_request_timeout is %" PRId64
+		    " s: waiting opens get EINTR before: write 0 into it, then mount",
 		    limit_s);
 	if (geteuid() == 0 || !check->options->all_users)
 		return;
@@ -499,19 +511,33 @@ static void check_bare(struct check *check, const char *path)
 	case BARE_USED:
 		say(check, RISK,
 		    "mount point: it is not empty: while nothing is mounted, programs find "
-		    "what is in it");
+		    "what is in it: empty it, or choose another");
 		break;
 	case BARE_FOREIGN:
 		say(check, root ? RISK : WRONG, "mount point: it is another user's%s",
-		    root ? ", who can make files there while nothing is mounted" : "");
+		    root ? ", who can make files there while nothing is mounted: chown root"
+		         : ": choose your own");
 		break;
 	case BARE_OTHER:
-		say(check, RISK, "mount point: another filesystem is mounted there");
+		say(check, RISK,
+		    "mount point: another filesystem is mounted there: umount it, or choose "
+		    "another");
 		break;
 	case BARE_UNKNOWN:
 		say(check, root ? WRONG : RISK, "mount point: %s", strerror(errno));
 		break;
 	}
+}
+
+/* The two names differ where the mount point has a dash, and a shell takes a backslash away. */
+static void tell_unit(struct check *check, const char *path)
+{
+	char name[UNIT_NAME_MAX], file[UNIT_NAME_MAX];
+
+	say(check, OK,
+	    "unit: systemctl enable --now 'zklockfs@%s', with its settings in "
+	    "/etc/zklockfs/%s.conf",
+	    unit_name(path, name), unit_file(path, file));
 }
 
 static void look_at_mountpoint(struct check *check)
@@ -526,6 +552,8 @@ static void look_at_mountpoint(struct check *check)
 		check_mount_there(check, path);
 	else
 		check_bare(check, path);
+	if (path && strcmp(path, "/") != 0 && geteuid() == 0)
+		tell_unit(check, path);
 	free(path);
 }
 
@@ -550,7 +578,7 @@ static void check_calls(struct check *check)
 	else
 		say(check, RISK,
 		    "pidfd_open: %s: nobody can join a holder (reentrant), and a signal costs its "
-		    "place in a queue",
+		    "place in a queue: let the filter of the container allow the call",
 		    strerror(errno));
 }
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No file of fs/ and lockcore/ has more than 600 lines, no function more than 70, and no struct more
+"""No file of fs/ and lockcore/ has more than 1,000 lines, no function more than 70, and no struct more
 than 30: what is longer has several jobs. sizes.py ROOT"""
 
 import pathlib
 import re
 import sys
 
-FILE, FUNCTION, STRUCT = 600, 70, 30
+FILE, FUNCTION, STRUCT = 1000, 70, 30
 # Longer, and why.
 ALLOWED = {
     'struct lc_config': 'all that a caller says to the engine, each with its words',

@@ -32,7 +32,7 @@ class Checks:
         got, out, err = command([program, '--check', *args], **options)
         what = f'zklockfs --check {" ".join(args)}: {out}{err}'
         check_equal((got, err), (status, ''), what)
-        found = [line for line in out.splitlines() if not line[7:].startswith(('/dev/fuse', 'clocks', 'mount point', 'on_lost'))]
+        found = [line for line in out.splitlines() if not line[7:].startswith(('/dev/fuse', 'clocks', 'mount point', 'on_lost', 'unit'))]
         check_equal(len(found), len(words), what)
         servers = [start[7:].startswith('server ') for start in words + ['']].index(False)
         found[:servers], words[:servers] = sorted(found[:servers]), sorted(words[:servers])
@@ -269,6 +269,12 @@ def mount_points(checks, source):
     at(point, 0, 'ok     mount point: nobody can make files there')
     at(point + '/x', 32, 'wrong  mount point: No such file')
     at('/', 32, 'wrong  mount point: a mount at / can be neither seen')
+
+    dash = checks.case.mount_point() + '/zk-locks'
+    os.mkdir(dash)
+    name = dash.strip('/').replace('-', '\\x2d').replace('/', '-')
+    at(dash, 0, f"ok     unit: systemctl enable --now 'zklockfs@{name}', with its settings in "
+                f"/etc/zklockfs/{name.replace(chr(92), '')}.conf")
 
     mine = checks.case.mount_point()
     os.chown(mine, ALICE, ALICE)

@@ -521,8 +521,9 @@ static void node_told(void)
 		unsee();
 }
 
-/* The holder was not there when the leader looked. What has proved it since, before this answer, was
- * older: a listing by a server that lagged. So it is unproved again, until a look behind this. */
+/* The holder was not there when the leader looked. Whatever has proved it since, before this
+ * answer, was older: a listing by a server that lagged. So the holder is unproved again, until a
+ * look behind this answer. */
 static void refused(struct taker *leaver, int holder)
 {
 	struct taker *taker = &now.taker[holder];

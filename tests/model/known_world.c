@@ -447,7 +447,8 @@ static bool exclude_each_other(int a, int b)
 	       b != config.upgrade;
 }
 
-/* With one slot: own takers that hold, or whose processes may still work, and others that are first. */
+/* With one slot: own takers that hold, or whose processes may still work, and other clients that
+ * are first. */
 static bool two_hold(void)
 {
 	struct view leader = leader_view();
@@ -469,8 +470,8 @@ static bool is_quiet(void)
 	return now.link == 2 && !now.requests && !now.logged && !now.formers;
 }
 
-/* An own holder or waiter before it: when that one leaves, this one is judged. Whether their entries
- * are there is not asked until then. A lost one may stay for ever: only its entry counts. */
+/* An own holder or waiter before it: when that one leaves, this one is judged. Until then nobody
+ * asks whether their entries are there. A lost one may stay for ever: only its entry counts. */
 static bool waits_for_own(int e)
 {
 	for (int k = 0; k < config.own; k++) {

@@ -479,7 +479,9 @@ static bool waits_for_own(int e)
 
 		if ((phase == HOLDING || phase == WAITING ||
 		     (phase == LOST && now.server.present & BIT(k))) &&
-		    now.taker[k].number < now.taker[e].number && exclude_each_other(k, e))
+		    now.taker[k].number < now.taker[e].number &&
+		    !(config.shared & BIT(k) && config.shared & BIT(e)) &&
+		    !(e == config.upgrade && k == config.replaces))
 			return true;
 	}
 	return false;

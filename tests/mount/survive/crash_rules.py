@@ -246,7 +246,7 @@ def in_background(case, server):
     patiently(os.mkdir, path + '/back')
     fd = os.open(path + '/back/lock', os.O_RDWR)
     token = os.pread(fd, 64, 0)
-    guardian = daemons()['zklockfs-guard']
+    guardian = until(lambda: daemons().get('zklockfs-guard'), 'the guardian has its name')
     for _ in range(2):
         os.kill(daemon(), signal.SIGKILL)
         check_equal(os.pread(fd, 64, 0), token, 'the token')

@@ -31,7 +31,7 @@ def evicted(case, server):
     mount.allow('lost')
     for name in ('build', 'file', 'other'):
         mount.mkdir(name)
-    before = guards(mount)
+    before = until(lambda: guards(mount), 'the guardian has its name')
     holder, other = mount.take('build').held(), mount.take('other').held()
     locker = Locker(mount, 'file')
     locker.do('flock', locker.do('open'), LOCK_EX)

@@ -132,13 +132,13 @@ static int64_t parse_time(const char *text)
 	return ms;
 }
 
-static unsigned parse_ahead(const char *text)
+static unsigned parse_number(const char *option, const char *text, unsigned most)
 {
 	size_t digits = strspn(text, "0123456789");
 	unsigned long number = digits < 8 && !text[digits] ? strtoul(text, NULL, 10) : 0;
 
-	if (number == 0 || number > TAKE_AHEAD_MAX)
-		errx(EX_USAGE, "--ahead takes a number from 1 to %u", TAKE_AHEAD_MAX);
+	if (number == 0 || number > most)
+		errx(EX_USAGE, "%s takes a number from 1 to %u", option, most);
 	return (unsigned)number;
 }
 
@@ -151,16 +151,6 @@ static int parse_mode(const char *text)
 	if (mode > MODE_MAX)
 		errx(EX_USAGE, "--mode takes an octal number from 0 to %o", MODE_MAX);
 	return (int)mode;
-}
-
-static unsigned parse_slots(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-	unsigned long number = digits < 8 && !text[digits] ? strtoul(text, NULL, 10) : 0;
-
-	if (number == 0 || number > MAKE_SLOTS_MAX)
-		errx(EX_USAGE, "--slots takes a number from 1 to %u", MAKE_SLOTS_MAX);
-	return (unsigned)number;
 }
 
 static int parse_status(const char *text)
@@ -234,7 +224,7 @@ static bool parse_value(struct options *options, int option)
 		options->run.grace_ms = parse_time(optarg);
 		return true;
 	case OPTION_AHEAD:
-		options->take.ahead = parse_ahead(optarg);
+		options->take.ahead = parse_number("--ahead", optarg, TAKE_AHEAD_MAX);
 		return true;
 	case OPTION_AT_MOST:
 		options->run.at_most_ms = parse_time(optarg);
@@ -246,7 +236,7 @@ static bool parse_value(struct options *options, int option)
 		options->take.make.mode = parse_mode(optarg);
 		return true;
 	case OPTION_SLOTS:
-		options->take.make.slots = parse_slots(optarg);
+		options->take.make.slots = parse_number("--slots", optarg, MAKE_SLOTS_MAX);
 		return true;
 	case 'E':
 		options->take.failure = parse_status(optarg);

@@ -7,7 +7,7 @@
 
 #include "request/frontend.h"
 
-/* As view_fn. */
+/* Fills the facts, and has `view` write its text from them. 0 or -errno: those of `view`. */
 int about_text(struct frontend *front, uid_t reader, view_fn *view, struct text *ret_text);
 
 #endif

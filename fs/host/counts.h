@@ -27,7 +27,7 @@ struct counts {
 #undef COUNT
 };
 
-/* Of this process, and of those whose mount it has taken over. */
+/* The counts of this process, and of the processes whose mount it has taken over. */
 extern struct counts counted;
 
 void counts_carry(struct carry *carry);

@@ -74,10 +74,11 @@ struct request *request_new(struct frontend *front, const void *bytes, size_t le
 bool request_serve(struct request *request);
 /* Serves it; then it is gone, or is kept. */
 void request_take(struct request *request);
-/* It is known by its number from now on. False: no memory, or there is one of that number. */
+/* request_find() finds the request from now on. False: no memory, or another request has its
+ * number. */
 bool request_list(struct request *request);
 void request_record(struct request *request);
-/* Both: it is served later. */
+/* request_list() and request_record(): the request is served later. */
 void request_keep(struct request *request);
 void request_drop(struct request *request);
 /* NULL: no request of that number is kept. */
@@ -93,9 +94,9 @@ bool request_is_interrupted(const struct request *request);
 void request_wait(struct request *request, void (*interrupted)(void *owner), void *owner);
 /* From now on the ensemble may have done what it asks for. */
 void request_begun(struct request *request);
-/* For reply.h: `error` is 0 or -errno. The request may be gone then. */
+/* Answers the request; handlers use reply.h. `error`: 0 or -errno. The request may be gone then. */
 void request_answer(struct request *request, int error, const void *body, size_t len);
-/* It is one of those that have no answer. */
+/* Ends a request to which the kernel wants no answer. */
 void request_end(struct request *request);
 
 /* ---- over a reload ---- */

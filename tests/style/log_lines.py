@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The log lines of zklockfs-running(7) are those of the source: each line that is an error, a
+"""The log lines of zklockfs-log(7) are those of the source: each line that is an error, a
 warning or a notice begins as a line of the page does, which says its priority, and no line of the
-page is made up."""
+page is made up. They are in alphabetical order of the words that are no placeholders."""
 
 import glob
 import re
 import sys
 
-PAGE = 'fs/pages/zklockfs-running.7.scd'
+PAGE = 'fs/pages/zklockfs-log.7.scd'
 # As journalctl(1) calls them.
 PRIORITIES = {'LC_ERROR': 'err', 'LC_WARNING': 'warning', 'LC_NOTICE': 'notice', 'LC_INFO': 'info'}
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
@@ -49,8 +49,7 @@ def words(text):
 
 def main(root):
     with open(f'{root}/{PAGE}', encoding='utf-8') as page:
-        section = re.search(r'^# LOG LINES\n(.*?)^# ', page.read(), re.MULTILINE | re.DOTALL).group(1)
-    told = dict(re.findall(r'^\|  (.*)\n:  (?:_([a-z, ]*)\._)?', section.replace('\\', ''), re.MULTILINE))
+        told = dict(re.findall(r'^\|  (.*)\n:  (?:_([a-z, ]*)\._)?', page.read().replace('\\', ''), re.MULTILINE))
     rows, levels = {row: words(row) for row in told}, {row: set() for row in told}
     unknown, count, bad = set(rows), 0, []
     for path in sorted(glob.glob(root + '/fs/**/*.c', recursive=True) + glob.glob(root + '/lockcore/**/*.c', recursive=True)):
@@ -69,6 +68,9 @@ def main(root):
                 if said and not there:
                     bad.append(f'{path}: {PAGE} does not say what this log line means: {line}')
     bad += [f'{PAGE}: no such log line: {row}' for row in unknown]
+    for row, after in zip(rows, list(rows)[1:]):
+        if [word.lower() for word in rows[row]] > [word.lower() for word in rows[after]]:
+            bad.append(f'{PAGE}: not by alphabet: {row} before {after}')
     for row in rows:
         wanted = ', '.join(name for level, name in PRIORITIES.items() if level in levels[row])
         if told[row] != wanted:

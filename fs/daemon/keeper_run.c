@@ -45,7 +45,7 @@
 #define CRASHES_MAX 3
 /* For another program to serve, when less than the first is half of the lease. */
 #define RELOAD_MIN_US 500000
-#define RELOAD_US 10000000
+#define RELOAD_US 60000000
 
 struct gift {
 	int fd;     /* -1: not given, or closed */
@@ -96,18 +96,24 @@ static void return_gifts(struct keeper *keeper)
 	}
 }
 
-/* Another program is to serve in the first half of the lease: the second half is for the program
- * before. Without a lease there is nothing that could go back to that one, and no hurry. */
-static int64_t limit_of_reload(const struct keeper *keeper)
+static int64_t lease_left(const struct keeper *keeper, int64_t now_us)
 {
-	int64_t now_us = clock_now_us(), deadline_us = store_deadline(keeper->config->store);
-	int64_t half_us = deadline_us > now_us ? (deadline_us - now_us) / 2 : 0;
+	int64_t deadline_us = store_deadline(keeper->config->store);
 
-	return now_us + (half_us > RELOAD_MIN_US ? half_us : RELOAD_US);
+	return deadline_us > now_us ? deadline_us - now_us : 0;
+}
+
+/* A program is to serve within that time, or within a minute if it is too short: without a lease
+ * nothing is lost meanwhile, and a busy machine may be slow. */
+static int64_t limit_by(int64_t now_us, int64_t lease_us)
+{
+	return now_us + (lease_us > RELOAD_MIN_US ? lease_us : RELOAD_US);
 }
 
 static void hear_word(struct keeper *keeper, const struct keeper_word *word, int fd)
 {
+	int64_t now_us = clock_now_us();
+
 	switch (word->word) {
 	case KEEPER_HAS:
 		if (fd >= 0 && word->gift >= 0 && word->gift < KEEPER_GIFTS)
@@ -122,7 +128,8 @@ static void hear_word(struct keeper *keeper, const struct keeper_word *word, int
 		return;
 	case KEEPER_MAKES_WAY:
 		keeper->stage = KEEPER_RELOADS;
-		keeper->until_us = limit_of_reload(keeper);
+		/* The second half of the lease is for the program before. */
+		keeper->until_us = limit_by(now_us, lease_left(keeper, now_us) / 2);
 		return;
 	case KEEPER_LEAVES:
 		keeper->stage = KEEPER_LEAVING;
@@ -218,7 +225,8 @@ static const char *why_nobody_can(const struct keeper *keeper, int64_t now_us)
 		return "the keeper lacks what a new daemon needs";
 	if (store_spoilt(store))
 		return "the daemon's record is incomplete";
-	if (now_us < store_deadline(store))
+	/* Another program that fails without a lease costs nothing: the former one goes on. */
+	if (keeper->stage == KEEPER_RELOADS || lease_left(keeper, now_us) > 0)
 		return NULL;
 	return store_elsewhere(store) ? STORE_ELSEWHERE : "the lease is over";
 }
@@ -343,8 +351,10 @@ static void go_on(struct keeper *keeper, int status)
 		say_what_ended(keeper);
 		/* The next one may end before it serves a request. */
 		store_set_serving(keeper->config->store, 0);
+		keeper->until_us = keeper->stage == KEEPER_RELOADS
+		                           ? limit_by(now_us, lease_left(keeper, now_us))
+		                           : store_deadline(keeper->config->store);
 		keeper->stage = KEEPER_RESTARTS;
-		keeper->until_us = store_deadline(keeper->config->store);
 		why = start_daemon(keeper);
 	}
 	if (!why)

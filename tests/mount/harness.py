@@ -39,6 +39,7 @@ import traceback
 import rawzk
 
 SOURCE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CC = os.environ.get('CC', 'cc').split()    # may have arguments, as `ccache gcc`
 ZKLOCKFS = os.path.abspath(os.environ.get('ZKLOCKFS') or SOURCE_ROOT + '/build/fs/zklockfs')
 EMULATOR = os.environ.get('ZKLOCKFS_EMULATOR')   # the program that /proc names, where another one executes ZKLOCKFS
 
@@ -963,8 +964,8 @@ class Case:
     def library(self, name):
         """Of that name.c here, to be preloaded into a daemon."""
         library = f'{self.directory}/{name}.so'
-        status, _, err = command([os.environ.get('CC', 'cc'), '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra',
-                                  '-Werror', '-o', library, f'{SOURCE_ROOT}/tests/mount/{name}.c'])
+        status, _, err = command([*CC, '-shared', '-fPIC', '-D_GNU_SOURCE', '-Wall', '-Wextra', '-Werror',
+                                  '-o', library, f'{SOURCE_ROOT}/tests/mount/{name}.c'])
         check_equal((status, err), (0, ''), 'cc')
         return library
 

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from harness import SOURCE_ROOT, check, check_equal, run, spawn, until
+from harness import CC, SOURCE_ROOT, check, check_equal, run, spawn, until
 
 sys.path.append(SOURCE_ROOT + '/tests/bench')
 from relay import Relay   # noqa: E402  pylint: disable=wrong-import-position
@@ -108,7 +108,7 @@ def check_costs(server, mounts, relay):
 
 def check_flights(case, server):
     delay = case.directory + '/delay'
-    subprocess.check_call([os.environ.get('CC', 'cc'), '-O2', '-D_GNU_SOURCE', '-o', delay, SOURCE_ROOT + '/tests/bench/delay.c'])
+    subprocess.check_call([*CC, '-O2', '-D_GNU_SOURCE', '-o', delay, SOURCE_ROOT + '/tests/bench/delay.c'])
     with socket.create_server(('127.0.0.1', 0)) as listener:
         port = listener.getsockname()[1]
     way = spawn([delay, str(FLIGHT_MS * 1000), str(port), str(server.port)], prompt=15, stdout=subprocess.PIPE)

@@ -412,6 +412,9 @@ typedef void lc_stat_fn(void *ctx, int err, const struct lc_lock_info *info);
 /* -ENOENT only after the ensemble has said so twice, with a sync in between. */
 int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
             struct lc_call **ret_call);
+/* The same of a name that the caller does not know yet: -ENOENT takes one round trip. */
+int lc_seek(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
+            struct lc_call **ret_call);
 
 /* One entry of a queue, from its name alone. */
 struct lc_entry {
@@ -478,10 +481,12 @@ struct lc_ahead {
 struct lc_ahead *lc_take_ahead(struct lc_taker *taker);
 
 /* -EEXIST, -ENOENT (no parent), -EACCES, -EINVAL (lc_check_name), -EDQUOT (LC_BELOW_MAX; several
- * calls at the same moment may all be within the limit). `made` is told of the lock as it was made,
- * though it may be gone by now. */
+ * calls at the same moment may all be within the limit). `above`: the lock above as it was read a
+ * moment ago; NULL: it is read. `made` is told of the lock as it was made, though it may be gone by
+ * now. */
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
-             lc_stat_fn *made, void *ctx, struct lc_call **ret_call);
+             const struct lc_lock_info *above, lc_stat_fn *made, void *ctx,
+             struct lc_call **ret_call);
 /* `by`: the user who asks. -EPERM unless this is root, or the owner at this moment of the lock or
  * of the one above. -EBUSY: held or waited for, or the root of a mount. -ENOTEMPTY: there are
  * locks below. */

@@ -134,10 +134,12 @@ static void ask_for_lock(struct named *named)
 {
 	struct parked *parked = &named->parked;
 	char *path = node_path_below(parked->node->lock, named->name);
+	bool known = find_remembered(parked->front, parked->node, named->name);
 
-	park_call(parked, path ? lc_stat(parked->front->lc, path, parked_uid(parked), lock_found,
-	                                 named, &parked->call)
-	                       : -ENOMEM);
+	park_call(parked,
+	          path ? (known ? lc_stat : lc_seek)(parked->front->lc, path, parked_uid(parked),
+	                                             lock_found, named, &parked->call)
+	               : -ENOMEM);
 	free(path);
 }
 

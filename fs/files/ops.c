@@ -102,6 +102,17 @@ static struct lc_attributes new_attributes(const struct frontend *front, const s
 	return attributes;
 }
 
+/* What the look-up of the path has told of the lock above. NULL: nothing, or too long ago. The new
+ * lock is counted, for the next ones that come before that lock is read again. */
+static const struct lc_lock_info *seen_above(const struct frontend *front, struct node *parent)
+{
+	if (parent->kind != NODE_LOCK || !parent->known || attributes_timeout(front, parent) <= 0)
+		return NULL;
+	parent->info.children++;
+	stored_touch(&parent->stored);
+	return &parent->info;
+}
+
 static void make_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name, mode_t mode)
 {
 	struct request *req = request_of(fuse);
@@ -127,9 +138,10 @@ static void make_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name, m
 	if (!named)
 		return;
 	path = node_path_below(parent->lock, name);
-	park_change(&named->parked, path ? lc_mkdir(front->lc, path, &attributes, dir_made, named,
-	                                            &named->parked.call)
-	                                 : -ENOMEM);
+	park_change(&named->parked,
+	            path ? lc_mkdir(front->lc, path, &attributes, seen_above(front, parent),
+	                            dir_made, named, &named->parked.call)
+	                 : -ENOMEM);
 	free(path);
 }
 

@@ -173,6 +173,8 @@ static void submit(struct reading *reading)
 	struct ensemble_op op = ensemble_get(reading->path);
 	struct reader *reader;
 
+	if (reading->kind == READING_NEW)
+		batch_submit(reading->lc, ensemble_sync(reading->path), lc_ignore, NULL);
 	if (reading->kind == READING_QUEUE) {
 		if (reading->with_data) {
 			reading->outstanding++;
@@ -373,7 +375,8 @@ static void take_answer(struct reading *reading, const struct ensemble_answer *a
 		submit(reading);
 		return;
 	}
-	if (r == -ENOENT && reading->kind != READING_ENTRY && !reading->synced) {
+	if (r == -ENOENT && !reading->synced &&
+	    (reading->kind == READING_LOCK || reading->kind == READING_QUEUE)) {
 		/* A follower may lag behind the host that has just made it. */
 		reading->synced = true;
 		batch_submit(reading->lc, ensemble_sync(reading->path), lc_ignore, NULL);

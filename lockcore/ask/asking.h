@@ -17,6 +17,7 @@ typedef void reader_fn(struct reader *reader, struct reading *reading);
 
 enum reading_kind {
 	READING_LOCK,  /* a lock's data; that it is not there is said after a sync only */
+	READING_NEW,   /* the same of a lock that may well be missing: the sync goes first */
 	READING_ENTRY, /* an entry's data */
 	READING_QUEUE, /* a lock's names, judged by how many may hold it; a sync as above */
 };

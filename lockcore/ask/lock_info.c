@@ -156,15 +156,27 @@ static void tell_stat(const struct read_call *read, int error, const struct read
 	read->done.stat(read->call.ctx, 0, &info);
 }
 
-int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
-            struct lc_call **ret_call)
+static int stat_begin(struct lc *lc, const char *lock, enum reading_kind kind, uid_t uid,
+                      lc_stat_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
 	                                .tell = tell_stat,
 	                                .done.stat = done,
-	                                .kind = READING_LOCK};
+	                                .kind = kind};
 
 	return read_begin(lc, lock, &model, ret_call);
+}
+
+int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
+            struct lc_call **ret_call)
+{
+	return stat_begin(lc, lock, READING_LOCK, uid, done, ctx, ret_call);
+}
+
+int lc_seek(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
+            struct lc_call **ret_call)
+{
+	return stat_begin(lc, lock, READING_NEW, uid, done, ctx, ret_call);
 }
 
 static void tell_value(const struct read_call *read, int error, const struct reading *reading)

@@ -4,7 +4,9 @@
  * not known which user has made which lock without reading each of them. So only their number
  * counts. The smaller limit is for users other than root and the owner of the lock above.
  *
- *   root, or directly below the root   CREATE
+ *   root, or directly below the root,
+ *   or the caller has just read that
+ *   few are in the lock above          CREATE
  *   others                             GET of the lock above: its owner, and how many children
  *                                      it has, entries among them ─► CREATE if that is few,
  *                                      or else CHILDREN: how many are locks ─► CREATE, EDQUOT
@@ -77,6 +79,19 @@ static void above_listed(struct reader *reader, struct reading *reading)
 		call_fail(&make->call, -EDQUOT);
 }
 
+static int limit_below(const struct lc_attributes *above, uid_t uid)
+{
+	return authority_owns(above, uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
+}
+
+static bool has_room(const struct lc *lc, const struct lc_lock_info *above, uid_t uid)
+{
+	const struct lc_attributes *owner =
+		above->has_attributes ? &above->attributes : &lc->config.without;
+
+	return above->children < (unsigned)limit_below(owner, uid);
+}
+
 static void check_above(void *ctx, const struct ensemble_answer *answer)
 {
 	struct make_call *make = ctx;
@@ -85,7 +100,7 @@ static void check_above(void *ctx, const struct ensemble_answer *answer)
 	if (!call_answered(&make->call, answer))
 		return;
 	authority_read(make->call.lc, answer, &above);
-	make->limit = authority_owns(&above, make->call.uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
+	make->limit = limit_below(&above, make->call.uid);
 	if (answer->stat->children < make->limit)
 		create(make);
 	else
@@ -103,11 +118,13 @@ static void make_ask(struct lc_call *call)
 }
 
 int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attributes,
-             lc_stat_fn *made, void *ctx, struct lc_call **ret_call)
+             const struct lc_lock_info *above, lc_stat_fn *made, void *ctx,
+             struct lc_call **ret_call)
 {
 	const char *name = strrchr(lock, '/'), *why;
 	struct make_call *make;
-	bool looks = name && attributes->uid != 0;
+	bool looks =
+		name && attributes->uid != 0 && !(above && has_room(lc, above, attributes->uid));
 	int r = lc_check_name(lc, name ? name + 1 : lock, &why);
 
 	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)

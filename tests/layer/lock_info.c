@@ -96,6 +96,22 @@ static void no_attributes(void **state)
 	rig_expect_told(rig, "");
 }
 
+/* A name that may well be missing: "not there" is said by the first answer. */
+static void sought(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call;
+
+	assert_int_equal(lc_seek(&rig->lc, "a", 5, stat_told, rig, &call), 0);
+	asking_send(&rig->lc);
+	rig_expect_sent(rig, "sync /locks/a, get /locks/a");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	tell(rig);
+	rig_expect_told(rig, "ENOENT");
+	rig_expect_sent(rig, "");
+}
+
 /* ---- its value ---- */
 
 static void value_told(void *ctx, int err, const char *value, size_t len)
@@ -249,13 +265,10 @@ static void one_answer_for_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TAKERS_TEST(attributes),
-		TAKERS_TEST(no_attributes),
-		TAKERS_TEST(value),
-		TAKERS_TEST(queue),
-		TAKERS_TEST(equal_numbers),
-		TAKERS_TEST(no_queue),
-		TAKERS_TEST(one_answer_for_all),
+		TAKERS_TEST(attributes), TAKERS_TEST(no_attributes),
+		TAKERS_TEST(sought),     TAKERS_TEST(value),
+		TAKERS_TEST(queue),      TAKERS_TEST(equal_numbers),
+		TAKERS_TEST(no_queue),   TAKERS_TEST(one_answer_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static struct lc_call *make(struct rig *rig, const char *lock, uid_t uid)
 	struct lc_attributes attributes = {.uid = uid, .gid = 6, .mode = 0755, .door_mode = 0644};
 	struct lc_call *call;
 
-	assert_int_equal(lc_mkdir(&rig->lc, lock, &attributes, done, rig, &call), 0);
+	assert_int_equal(lc_mkdir(&rig->lc, lock, &attributes, NULL, done, rig, &call), 0);
 	return call;
 }
 
@@ -51,13 +51,14 @@ static void bad_names(void **state)
 	char longest[LC_PATH_MAX + 1];
 	struct lc_call *call;
 
-	assert_int_equal(lc_mkdir(&rig->lc, ".a", &attributes, done, rig, &call), -EINVAL);
-	assert_int_equal(lc_mkdir(&rig->lc, "a/x0123456789", &attributes, done, rig, &call),
+	assert_int_equal(lc_mkdir(&rig->lc, ".a", &attributes, NULL, done, rig, &call), -EINVAL);
+	assert_int_equal(lc_mkdir(&rig->lc, "a/x0123456789", &attributes, NULL, done, rig, &call),
 	                 -EINVAL);
 	for (size_t i = 0; i < sizeof(longest); i++)
 		longest[i] = i % 100 == 99 ? '/' : 'x';
 	longest[LC_PATH_MAX - strlen("/locks/") + 1] = '\0';
-	assert_int_equal(lc_mkdir(&rig->lc, longest, &attributes, done, rig, &call), -ENAMETOOLONG);
+	assert_int_equal(lc_mkdir(&rig->lc, longest, &attributes, NULL, done, rig, &call),
+	                 -ENAMETOOLONG);
 	longest[LC_PATH_MAX - strlen("/locks/")] = '\0';
 	lc_cancel(make(rig, longest, 0));
 	rig_answer_error(rig, ENSEMBLE_OK);
@@ -144,6 +145,40 @@ static void many_there(void **state)
 	}
 }
 
+/* The caller has read the lock above: if that has room, it is not read again. */
+static void seen_above(void **state)
+{
+	static const struct {
+		bool has_owner;
+		unsigned children;
+		bool reads;
+	} rows[] = {
+		{false, LC_BELOW_MAX - 1, false},
+		{false, LC_BELOW_MAX, true},
+		{true, LC_BELOW_MAX, false},
+		{true, LC_BELOW_OWNER_MAX, true},
+	};
+	struct rig *rig = *state;
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct lc_attributes attributes = {.uid = 7};
+		struct lc_lock_info above = {.has_attributes = rows[i].has_owner,
+		                             .attributes.uid = 7,
+		                             .children = rows[i].children};
+		struct lc_call *call;
+
+		assert_int_equal(
+			lc_mkdir(&rig->lc, "team/a", &attributes, &above, done, rig, &call), 0);
+		expect((strstr(rig->sent, "get /locks/team") != NULL) == rows[i].reads, "row %zu",
+		       i);
+		expect((strstr(rig->sent, "create /locks/team/a") != NULL) != rows[i].reads,
+		       "row %zu", i);
+		lc_cancel(call);
+		rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+		rig_forget(rig);
+	}
+}
+
 static void cannot_be_looked_at(void **state)
 {
 	struct rig *rig = *state;
@@ -162,9 +197,9 @@ static void cannot_be_looked_at(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TAKERS_TEST(without_a_look),      TAKERS_TEST(bad_names),
-		TAKERS_TEST(few_there),           TAKERS_TEST(many_there),
-		TAKERS_TEST(cannot_be_looked_at),
+		TAKERS_TEST(without_a_look), TAKERS_TEST(bad_names),
+		TAKERS_TEST(few_there),      TAKERS_TEST(many_there),
+		TAKERS_TEST(seen_above),     TAKERS_TEST(cannot_be_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

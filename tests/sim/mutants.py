@@ -1280,7 +1280,7 @@ mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
        'count++;',
        CHANGE)
 mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
-       'authority_owns(&above, make->call.uid) ?',
+       'authority_owns(above, uid) ?',
        '1 ?',
        CHANGE)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',

@@ -145,7 +145,8 @@ static int put_question(struct question *question, struct rng *rng)
 
 	switch (question->kind) {
 	case Q_STAT:
-		return lc_stat(lc, lock, question->uid, stat_done, question, &question->call);
+		return (rng_chance(rng, 500) ? lc_seek : lc_stat)(
+			lc, lock, question->uid, stat_done, question, &question->call);
 	case Q_LIST:
 		question->root = rng_chance(rng, 100);
 		return lc_list(lc, question->root ? "" : lock, question->uid, list_done, question,
@@ -154,7 +155,8 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_entries(lc, lock, question->uid, NULL, entries_done, question,
 		                  &question->call);
 	case Q_MKDIR:
-		return lc_mkdir(lc, lock, &attributes, change_done, question, &question->call);
+		return lc_mkdir(lc, lock, &attributes, NULL, change_done, question,
+		                &question->call);
 	case Q_RMDIR:
 		return lc_rmdir(lc, lock, 0, done, question, &question->call);
 	case Q_CONFIRM:

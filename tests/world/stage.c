@@ -380,8 +380,9 @@ struct question *stage_ask_mkdir(struct host *host, const char *lock,
 {
 	struct question *q = begin(host);
 
-	return end(q, host->lc ? lc_mkdir(host->lc, lock, attributes, change_done, q, &q->call)
-	                       : -ENOMEM);
+	return end(q, host->lc
+	                      ? lc_mkdir(host->lc, lock, attributes, NULL, change_done, q, &q->call)
+	                      : -ENOMEM);
 }
 
 struct question *stage_ask_rmdir(struct host *host, const char *lock, uid_t by)

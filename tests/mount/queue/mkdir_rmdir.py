@@ -16,6 +16,7 @@ from harness import (ALICE, BOB, check, check_equal, check_errno, check_user, co
 
 LC_BELOW_MAX = 1000
 QUICK = 500     # locks that are made and removed at once
+TO_MAKE = 3     # requests: a sync and a read, sent together, say that the name is free; and the create
 
 # Waits for the lock until a signal comes, and removes it a moment later.
 TIRED = '''
@@ -71,6 +72,20 @@ def removed_at_once(server, mount):
         remover.close()
 
 
+def in_two_round_trips(server, mount):
+    """What the look-up of the lock above has told is not asked again. Heartbeats come in between now and then."""
+    mount.mkdir('above')
+    os.chmod(mount.path('above'), 0o777)
+    names = iter(range(10 ** 6))
+
+    def requests():
+        before = int(server.connections()[mount.session()]['recved'])
+        check_user(0, BOB, os.mkdir, mount.path('above', f'lock{next(names)}'))
+        return int(server.connections()[mount.session()]['recved']) - before
+
+    until(lambda: requests() == TO_MAKE, f'mkdir costs {TO_MAKE} requests')
+
+
 def test(case):
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
@@ -82,6 +97,7 @@ def test(case):
         stat = server.zk.exists('/locks/' + path)
         check_equal(stat.ephemeral_owner, 0, 'a lock is persistent')
     removed_at_once(server, a)
+    in_two_round_trips(server, a)
     check_errno(errno.ENOENT, os.mkdir, a.path('nobody/build'))
     check_errno(errno.ENOENT, os.rmdir, a.path('nobody'))
     for path in ('team', 'team/build'):

@@ -6,7 +6,8 @@ README.md and the other Markdown: each link leads to a file, each name of a file
 the README of a directory of the source names is defined in the file that is named with it, or else in that directory;
 the README is easy to read, and names the two commands that do all the set-up; what an upgrade
 breaks fits into the package's changelog. The manual pages: each section and page that they name is there,
-their first lines have the words that people search for, commands and options that they print are known.
+their first lines have the words that people search for, commands and options that they print are known,
+no sentence is long, and none has a phrase over which a native speaker stumbles.
 """
 
 import os
@@ -22,8 +23,24 @@ FIRST_BLOCK = 130
 SETUP = ('examples/demo', 'tests/run')
 # fs/debian/build puts four blanks in front, and lintian wants no more than 80.
 CHANGE_WIDTH = 76
-# Lines of the longest pages, so that they stay a reference that is read.
-PAGE_LINES = {'zklockfs.5.scd': 740}
+# A reference may have longer sentences than the README.
+PAGE_SENTENCE_WORDS = 50
+# What no page says, and what it says instead.
+CREATED = 'lock|file|directory|entry|entries|node|mount|filesystem'
+PHRASES = {re.compile(phrase): instead for phrase, instead in {
+    r'\b([Ss]ome|[Aa]ny|[Nn]o|[Ee]very)body\b': 'the passive, or who it is: another host, no process, all users',
+    r'\bgo(es|ing)? on\b(?! the)|\bwent on\b': 'keeps running, continues, stays',
+    r'\banew\b|\bfor ever\b|\bmeanwhile\b': 'again, forever, in the meantime',
+    r'\bends? with (the status |status )?\d': 'exits with',
+    r'\b(is|are|was|were) over\b': 'has ended, has passed',
+    r'\b[Bb]elow (an(other)? )?[*_`]?(zklock|sudo)\b': 'under, that zklock has started',
+    r'\bbut (for|with) ': 'except',
+    r'\bshall\b': 'must, is to',
+    rf'\bma(ke|kes|de|king) (a|an|the|each|no|new|another)? ?(new )?({CREATED})s?\b(?! (un|im|point))': 'creates',
+    r', of which\b|, which then\b': 'a sentence of its own',
+    r'(^|[.:;] )Who (is|has|can|may|wants|comes|takes|makes|asks) [^?]*$': 'whoever, a process that',
+    r'\b[Bb]y [_`]-': 'with',
+}.items()}
 
 
 def text(*parts):
@@ -118,14 +135,43 @@ def wrong_size(root):
     for command in SETUP:
         if not re.search(f'^    {command} ', readme, re.MULTILINE) or not os.access(os.path.join(root, command), os.X_OK):
             yield f'README.md: it does not print the command {command}'
-    for page, lines in PAGE_LINES.items():
-        count = text(root, 'fs/pages', page).count('\n')
-        if count > lines:
-            yield f'{page}: {count} lines of {lines}'
     breaks = re.search(r'^### .*?(?=^### )', text(root, '.github/CHANGELOG.md'), re.MULTILINE | re.DOTALL).group(0)
     for line in breaks.splitlines():
         if len(line) > CHANGE_WIDTH:
             yield f'CHANGELOG.md: over {CHANGE_WIDTH} characters: {line}'
+
+
+# ---- English ----
+
+def sentences_of(body):
+    """(line, sentence) of a manual page or of Markdown: all but headings, blocks, and what a program prints."""
+    body = re.sub(r'^(\t*)```\n.*?^\1```$', lambda block: '\n' * block.group(0).count('\n'), body,
+                  flags=re.MULTILINE | re.DOTALL)
+    found, begun = [], False
+    for number, line in enumerate(body.split('\n'), 1):
+        mark = re.match(r'\t*- |[|:][][ <>-]+|\|', line)
+        if not line.strip() or line.startswith(('#', '    ')):
+            begun = False
+        elif begun and not mark:
+            found[-1][1] += ' ' + line.strip()
+        else:
+            found.append([number, line[mark.end() if mark else 0:].strip()])
+            begun = True
+    for number, paragraph in found:
+        for sentence in re.split(r'(?<=[.!?])[*_`)]* (?=[^a-z])|(?<=:) (?=[A-Z])| \| ', paragraph):
+            yield number, sentence
+
+
+def hard_english(file, body):
+    if file.endswith('zklockfs-log.7.scd'):      # what the program prints, as it prints it
+        body = re.sub(r'^\|  .*$', '', body, flags=re.MULTILINE)
+    for number, sentence in sentences_of(body):
+        count = len(sentence.split())
+        if count > PAGE_SENTENCE_WORDS:
+            yield f'{file}:{number}: {count} words: {sentence}'
+        for phrase, instead in PHRASES.items():
+            if phrase.search(sentence):
+                yield f'{file}:{number}: {phrase.search(sentence).group(0)!r}, say: {instead}: {sentence}'
 
 
 # ---- manual pages ----
@@ -208,6 +254,8 @@ def main():
     defined = definitions(root)
     if sum(map(len, defined.values())) < 2000:
         wrong.append('few functions were found')
+    for file in (*tracked(root, '*.scd'), 'README.md', 'examples/README.md'):
+        wrong += hard_english(file, text(root, file))
     for file in markdown:
         wrong += wrong_links(root, file)
         if file.startswith(SOURCES):

@@ -35,13 +35,13 @@ die() {
 # client that does not wait for us, a limit, or an outage that is over already; the message of the
 # shell tells, and zklock(1) has a status for each.
 refusal() {
-    if [ -w "$door" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
+    if [ -w "$lock_file" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
 }
 
 now=$(cat "$lock/holder") || die 69 'is no lock: is the filesystem mounted?'
 [ -z "$now" ] || echo "$lock is held: $now"
-door=$lock/lock@${WAIT:-10m}
-command exec 9<>"$door" || exit "$(refusal)"
+lock_file=$lock/lock@${WAIT:-10m}
+command exec 9<>"$lock_file" || exit "$(refusal)"
 
 # On a host where nothing is mounted this file would be a local one, without a token.
 { read -r TOKEN <&9 && [ "$TOKEN" -gt 0 ]; } || die 69 'gives no token: is the filesystem mounted?'

@@ -84,20 +84,20 @@ static int status_of(int error)
 /* The lock, open, and its token; -1: lost at once. */
 static int take(const char *path, char token[static 64])
 {
-	int door = open(path, O_RDWR); /* waits for its turn */
-	ssize_t length = door < 0 ? 0 : read(door, token, 63);
+	int lock_file = open(path, O_RDWR); /* waits for its turn */
+	ssize_t length = lock_file < 0 ? 0 : read(lock_file, token, 63);
 
-	if (door < 0)
+	if (lock_file < 0)
 		err(status_of(errno), "%s", path);
 	if (length < 0) {
-		close(door);
+		close(lock_file);
 		return -1;
 	}
 	token[length] = '\0';
 	if (strspn(token, "0123456789") == 0)
 		errx(EX_UNAVAILABLE, "%s: no token: is the filesystem mounted?", path);
 	token[strcspn(token, "\n")] = '\0';
-	return door;
+	return lock_file;
 }
 
 static _Noreturn void run(char **command, pid_t parent)
@@ -110,10 +110,10 @@ static _Noreturn void run(char **command, pid_t parent)
 }
 
 /* Starts the command with the token in its environment; a pidfd to poll. */
-static int start(char **command, int door, const char *token)
+static int start(char **command, int lock_file, const char *token)
 {
 	setenv("TOKEN", token, 1);
-	dprintf(door, "leader: %s\n", command[0]);
+	dprintf(lock_file, "leader: %s\n", command[0]);
 	printf("leading with token %s\n", token);
 	fflush(stdout);
 
@@ -135,15 +135,15 @@ static int start(char **command, int door, const char *token)
 static int lead(const char *path, char **command, int term_ms)
 {
 	char token[64];
-	int door = take(path, token);
-	if (door < 0)
+	int lock_file = take(path, token);
+	if (lock_file < 0)
 		return -1;
-	int end = start(command, door, token);
+	int end = start(command, lock_file, token);
 
 	/* POLLERR and POLLHUP are told without being asked for. */
 	struct pollfd fds[] = {
 		{.fd = end, .events = POLLIN},
-		{.fd = door},
+		{.fd = lock_file},
 	};
 	const char *why = NULL;
 	for (;;) {
@@ -173,7 +173,7 @@ static int lead(const char *path, char **command, int term_ms)
 	int status;
 	waitpid(child, &status, 0);
 	close(end);
-	close(door);
+	close(lock_file);
 	if (why && !asked) {
 		printf("stepped down: %s\n", why);
 		fflush(stdout);

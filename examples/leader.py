@@ -48,31 +48,31 @@ def die_with_us():
 
 def take(lock):
     """The open lock, and its token; or OSError."""
-    door = open(lock + '/lock', 'r+b', buffering=0)     # waits for its turn
-    token = door.read().decode(errors='replace').strip()
+    lock_file = open(lock + '/lock', 'r+b', buffering=0)     # waits for its turn
+    token = lock_file.read().decode(errors='replace').strip()
     if not token.isdigit():
         raise OSError(errno.ENODEV, 'no token: is the filesystem mounted?')
-    return door, token
+    return lock_file, token
 
 
-def start(door, token, command):
+def start(lock_file, token, command):
     """The command, which gets our signals from now on."""
     with contextlib.suppress(OSError):      # lost already? poll tells
-        door.write(b'leader: ' + command[0].encode())
+        lock_file.write(b'leader: ' + command[0].encode())
     print(f'leading with token {token}', flush=True)
-    child = subprocess.Popen(command, env={**os.environ, 'TOKEN': token}, pass_fds=[door.fileno()],
+    child = subprocess.Popen(command, env={**os.environ, 'TOKEN': token}, pass_fds=[lock_file.fileno()],
                              preexec_fn=die_with_us)
     for number in PASSED_ON:
         signal.signal(number, lambda got, _: (asked.add(got), child.send_signal(got)))
     return child
 
 
-def lead(door, child, term):
+def lead(lock_file, child, term):
     """One term of office: the command's status, or None if it was not the command's wish."""
     ended = os.pidfd_open(child.pid)
     poll = select.poll()
     poll.register(ended, select.POLLIN)
-    poll.register(door, 0)
+    poll.register(lock_file, 0)
     why, timeout = None, term
     while True:
         events = dict(poll.poll(timeout))
@@ -80,16 +80,16 @@ def lead(door, child, term):
             break
         if not events:
             timeout = None
-            poll.modify(door, select.POLLPRI)   # tells of those who wait, from now on
+            poll.modify(lock_file, select.POLLPRI)   # tells of those who wait, from now on
             continue
-        if events[door.fileno()] & LOST:
+        if events[lock_file.fileno()] & LOST:
             why, timeout = 'lost', None
             child.send_signal(signal.SIGKILL)   # somebody else may lead in a moment
-            poll.unregister(door)
+            poll.unregister(lock_file)
         else:
             why = 'wanted by others'
             child.send_signal(signal.SIGTERM)   # still ours: there is time for good order
-            poll.modify(door, 0)
+            poll.modify(lock_file, 0)
     os.close(ended)
     status = child.wait()
     for number in PASSED_ON:        # while it waits again there is nobody to pass them on to
@@ -112,14 +112,14 @@ def main(arguments):
     status = None
     while status is None:
         try:
-            door, token = take(lock)
+            lock_file, token = take(lock)
         except OSError as error:
             if error.errno == errno.EIO:    # lost at once
                 continue
             print(f'leader.py: {lock}: {error.strerror}', file=sys.stderr)
             return STATUS.get(error.errno, 69)
-        with door:
-            status = lead(door, start(door, token, command), term)
+        with lock_file:
+            status = lead(lock_file, start(lock_file, token, command), term)
     return status
 
 

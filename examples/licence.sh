@@ -27,13 +27,13 @@ shift
 # client that does not wait for us, a limit, or an outage that is over already; the message of the
 # shell tells, and zklock(1) has a status for each.
 refusal() {
-    if [ -w "$door" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
+    if [ -w "$lock_file" ] && cat "$lock/holder" >/dev/null; then echo 75; else echo 69; fi
 }
 
-door=$lock/lock@${WAIT:-10m}
-command exec 9<>"$door" || exit "$(refusal)"
+lock_file=$lock/lock@${WAIT:-10m}
+command exec 9<>"$lock_file" || exit "$(refusal)"
 if ! { read -r token <&9 && [ "$token" -gt 0 ]; }; then    # a local file: nothing is mounted
-    echo "$0: $door gives no token: is the filesystem mounted?" >&2
+    echo "$0: $lock_file gives no token: is the filesystem mounted?" >&2
     exit 69
 fi
 echo "$*" >&9 || exit 74

@@ -15,14 +15,14 @@ if [ $# -lt 3 ]; then
     exit 64
 fi
 case $1 in
-work) door=shared ;;
-window) door=lock ;;
+work) lock_file=shared ;;
+window) lock_file=lock ;;
 *) exit 64 ;;
 esac
 lock=$2
 shift 2
 
-command exec 9<>"$lock/$door" || exit 69
+command exec 9<>"$lock/$lock_file" || exit 69
 if ! { read -r token <&9 && [ "$token" -gt 0 ]; }; then    # a local file: nothing is mounted
     echo "$0: $lock gives no token: is the filesystem mounted?" >&2
     exit 69

@@ -43,13 +43,13 @@ def take(lock):
 
 
 def work(lock, command):
-    with take(lock) as door:
-        token = door.read().decode(errors='replace').strip()
+    with take(lock) as lock_file:
+        token = lock_file.read().decode(errors='replace').strip()
         if not token.isdigit():     # a local file
             leave(69, f'{lock}: no token: is the filesystem mounted?')
         status = subprocess.run(command, env={**os.environ, 'TOKEN': token}, check=False).returncode
-        door.seek(0)
-        door.read()                 # was it held to the end?
+        lock_file.seek(0)
+        lock_file.read()                 # was it held to the end?
         return status
 
 

@@ -54,12 +54,12 @@ def leave(status, what):
 def take(lock, order):
     """The open lock, and its token."""
     try:
-        door = open(lock + '/lock', 'r+b', buffering=0)     # waits
-        token = door.read().decode(errors='replace').strip()
+        lock_file = open(lock + '/lock', 'r+b', buffering=0)     # waits
+        token = lock_file.read().decode(errors='replace').strip()
         if not token.isdigit():     # a local file
             leave(69, f'{lock}: no token: is the filesystem mounted?')
-        door.write(order.encode())
-        return door, int(token)
+        lock_file.write(order.encode())
+        return lock_file, int(token)
     except OSError as error:
         leave({errno.EIO: 74, errno.EACCES: 77}.get(error.errno, 69), f'{lock}: {error.strerror}')
 
@@ -70,8 +70,8 @@ def turn(lock, order):
     if lock == '-':
         yield 0
         return
-    door, token = take(lock, order)
-    with door:
+    lock_file, token = take(lock, order)
+    with lock_file:
         yield token
 
 

@@ -32,28 +32,28 @@
 
 /* ---- the records ---- */
 
-static void carry_root(struct carry *carry, struct lc *lc)
+static void save_load_root(struct codec *codec, struct lc *lc)
 {
-	const char *root = carry_text(carry, lc->root);
+	const char *root = codec_text(codec, lc->root);
 
-	CARRY_BOOL(carry, lc->draining);
+	CODEC_BOOL(codec, lc->draining);
 	if (!root || strcmp(root, lc->root) != 0)
-		carry_refuse(carry, "the state is that of another root");
+		codec_refuse(codec, "the state is that of another root");
 }
 
-static void taker_carry(struct carry *carry, void *ctx, struct stored *stored)
+static void taker_save_load(struct codec *codec, void *ctx, struct record *record)
 {
 	struct lc *lc = ctx;
 	struct lc_taker *taker;
 
-	if (!carry->loads) {
-		taker_write(carry, taker_of_stored(stored));
+	if (!codec->loads) {
+		taker_write(codec, taker_of_record(record));
 		return;
 	}
 	taker = taker_blank();
 	if (!taker)
-		carry_fail(carry, strerror(ENOMEM));
-	else if (!taker_read(carry, lc, taker))
+		codec_fail(codec, strerror(ENOMEM));
+	else if (!taker_read(codec, lc, taker))
 		free(taker);
 	else
 		lc->takers->unclaimed += taker->state != TAKER_LEFT;
@@ -61,27 +61,27 @@ static void taker_carry(struct carry *carry, void *ctx, struct stored *stored)
 
 void adopt_kinds(struct lc *lc)
 {
-	struct book *book = lc->config.book;
+	struct records *records = lc->config.records;
 
-	if (!book)
+	if (!records)
 		return;
-	book_kind(book, LC_KIND_TAKER, taker_carry, lc);
-	book_kind(book, LC_KIND_EVICTION, eviction_carry, lc);
+	records_kind(records, LC_KIND_TAKER, taker_save_load, lc);
+	records_kind(records, LC_KIND_EVICTION, eviction_save_load, lc);
 }
 
 void lc_record(struct lc *lc)
 {
-	struct book *book = lc->config.book;
-	struct carry *carry = &book->carry;
+	struct records *records = lc->config.records;
+	struct codec *codec = &records->codec;
 
-	carry_begin(carry);
-	carry_root(carry, lc);
-	session_carry(carry, lc);
-	pokes_carry(carry, lc);
-	book_put(book, LC_KIND_SESSION, THE_ONE);
-	carry_begin(carry);
-	counters_carry(carry, &lc->counters);
-	book_put(book, LC_KIND_COUNTERS, THE_ONE);
+	codec_begin(codec);
+	save_load_root(codec, lc);
+	session_save_load(codec, lc);
+	pokes_save_load(codec, lc);
+	records_put(records, LC_KIND_SESSION, THE_ONE);
+	codec_begin(codec);
+	counters_save_load(codec, &lc->counters);
+	records_put(records, LC_KIND_COUNTERS, THE_ONE);
 }
 
 bool lc_settled(const struct lc *lc)
@@ -97,41 +97,41 @@ bool lc_settled(const struct lc *lc)
 /* ---- going on ---- */
 
 /* 0, -EPROTO or -ENOMEM. */
-static int verdict(const struct carry *carry)
+static int verdict(const struct codec *codec)
 {
-	return carry->bad ? -EPROTO : carry->failed ? -ENOMEM : 0;
+	return codec->bad ? -EPROTO : codec->failed ? -ENOMEM : 0;
 }
 
-int adopt_session(struct lc *lc, const struct session_events *events, struct book *book,
-                  struct carry *carry)
+int adopt_session(struct lc *lc, const struct session_events *events, struct records *records,
+                  struct codec *codec)
 {
 	int r;
 
-	if (!book_find(book, carry, LC_KIND_SESSION, THE_ONE))
-		carry_refuse(carry, "the state lacks the session");
+	if (!records_find(records, codec, LC_KIND_SESSION, THE_ONE))
+		codec_refuse(codec, "the state lacks the session");
 	else
-		carry_root(carry, lc);
-	r = session_restore(lc, events, carry);
+		save_load_root(codec, lc);
+	r = session_restore(lc, events, codec);
 	if (r < 0)
 		return r;
-	pokes_carry(carry, lc);
-	carry_read_all(carry);
-	return verdict(carry);
+	pokes_save_load(codec, lc);
+	codec_read_all(codec);
+	return verdict(codec);
 }
 
-int adopt_rest(struct lc *lc, struct book *book, struct carry *carry)
+int adopt_rest(struct lc *lc, struct records *records, struct codec *codec)
 {
-	if (!book_find(book, carry, LC_KIND_COUNTERS, THE_ONE))
-		carry_refuse(carry, "the state lacks the counters");
-	counters_carry(carry, &lc->counters);
-	carry_read_all(carry);
-	if (!carry->bad)
-		book_read(book, carry, LC_KIND_TAKER);
-	if (verdict(carry) == 0)
-		book_read(book, carry, LC_KIND_EVICTION);
-	if (verdict(carry) == 0 && !carry->checks)
+	if (!records_find(records, codec, LC_KIND_COUNTERS, THE_ONE))
+		codec_refuse(codec, "the state lacks the counters");
+	counters_save_load(codec, &lc->counters);
+	codec_read_all(codec);
+	if (!codec->bad)
+		records_read(records, codec, LC_KIND_TAKER);
+	if (verdict(codec) == 0)
+		records_read(records, codec, LC_KIND_EVICTION);
+	if (verdict(codec) == 0 && !codec->checks)
 		session_reopen(lc);
-	return verdict(carry);
+	return verdict(codec);
 }
 
 /* ---- the frontend takes its takers over ---- */

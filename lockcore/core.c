@@ -236,7 +236,7 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
 	return r;
 }
 
-int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct carry *carry,
+int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct codec *codec,
              struct lc **ret_lc)
 {
 	struct lc *lc;
@@ -244,15 +244,15 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct c
 
 	if (r < 0)
 		return r;
-	if (carry->checks)
-		lc->config.book = NULL; /* its objects are no changes */
-	r = adopt_session(lc, &session_events, config->book, carry);
+	if (codec->checks)
+		lc->config.records = NULL; /* its objects are no changes */
+	r = adopt_session(lc, &session_events, config->records, codec);
 	if (r < 0) {
 		free_engine(lc);
 		return r;
 	}
-	r = adopt_rest(lc, config->book, carry);
-	if (r == 0 && !carry->checks)
+	r = adopt_rest(lc, config->records, codec);
+	if (r == 0 && !codec->checks)
 		*ret_lc = lc;
 	else
 		lc_destroy(lc, false);

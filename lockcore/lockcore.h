@@ -42,11 +42,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct book;
-struct carry;
+struct records;
+struct codec;
 struct ensemble;
 struct lc;       /* the engine of one mount */
-struct lc_taker; /* one taker: one open of a door */
+struct lc_taker; /* one taker: one open of a lock file */
 struct lc_call;  /* one question asked of the ensemble */
 
 #define LC_NAME_MAX 255          /* bytes of one lock's name */
@@ -87,8 +87,8 @@ struct lc_call;  /* one question asked of the ensemble */
 struct lc_attributes {
 	uid_t uid;
 	gid_t gid;
-	mode_t mode;      /* of the directory, permission bits */
-	mode_t door_mode; /* of its doors, rw bits */
+	mode_t mode;           /* of the directory, permission bits */
+	mode_t lock_file_mode; /* of its lock files, rw bits */
 };
 
 enum lc_level { LC_ERROR, LC_WARNING, LC_NOTICE, LC_INFO };
@@ -127,7 +127,7 @@ struct lc_config {
 	void (*deadline)(void *ctx, int64_t deadline_us);
 	void *ctx;
 	/* For the engine's records, which another process goes on from. NULL: there are none. */
-	struct book *book;
+	struct records *records;
 };
 
 /* The families of other projects' clients that can share the locks. Each waits for entries with
@@ -178,9 +178,9 @@ void lc_examine_end(struct lc_examine *examine);
 
 /* All that another engine needs to go on in the place of this one: the session with its password,
  * the lease's deadline, each entry and taker, the counters. The caller writes it at the end of each
- * turn, before lc_send(), with all that the book has (pure/book.h): lc_record(), book_write(). Then
- * another process can go on even if this one is killed. Any moment outside lc_process() will do. A
- * question that was under way then may have changed something or not; it does not go on.
+ * turn, before lc_send(), with all other records (pure/records.h): lc_record(), records_write().
+ * Then another process can go on even if this one is killed. Any moment outside lc_process() will
+ * do. A question that was under way then may have changed something or not; it does not go on.
  *
  * One engine at a time may be in a session: the other process begins when this one has ended, or
  * by exec(2). If it does not start, this engine goes on. */
@@ -199,11 +199,11 @@ void lc_settle(struct lc *lc, bool settle);
 bool lc_settled(const struct lc *lc);
 /* Instead of lc_create(): from the records of config.book. As after a lost connection: nothing is
  * granted or read before a write was answered on the new connection; the recorded deadline stays
- * good for holders. config.deadline is called from inside. `carry`: for reading; carry->checks:
+ * good for holders. config.deadline is called from inside. `codec`: for reading; codec->checks:
  * only looks whether an engine can go on from the records, and makes none; `ensemble` may be NULL
  * then. -EPROTO: a record is not good, also of another root, or of another clock (of another boot):
- * carry->bad says why, unless there is a carry->refuse(). -EINVAL, -ENOMEM. */
-int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct carry *carry,
+ * codec->bad says why, unless there is a codec->give_up(). -EINVAL, -ENOMEM. */
+int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct codec *codec,
              struct lc **ret_lc);
 /* Names a taker from one image to the next. */
 uint64_t lc_taker_id(const struct lc_taker *taker);
@@ -499,7 +499,7 @@ int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *
 struct lc_change {
 	uid_t by;      /* the user: root, or the lock's owner at this moment */
 	int64_t czxid; /* of the lock that is meant; 0: any of this name */
-	bool set_uid, set_gid, set_mode, set_door_mode;
+	bool set_uid, set_gid, set_mode, set_lock_file_mode;
 	struct lc_attributes attributes; /* the new values */
 	unsigned slots;                  /* 1 to LC_SLOTS_MAX; 0: no change */
 };

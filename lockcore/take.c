@@ -7,7 +7,7 @@
 #include "grant/handoff.h"
 #include "grant/reuse.h"
 #include "lock/loss.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 #include "session/counters.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ static bool copy_reason(struct entry *entry, const char *reason)
 	entry->data.reason = malloc(len + 1);
 	if (!entry->data.reason)
 		return false;
-	record_copy_line(entry->data.reason, len + 1, reason, len);
+	node_data_copy_line(entry->data.reason, len + 1, reason, len);
 	return true;
 }
 
@@ -122,8 +122,8 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	entry->data.uid = request->uid;
 	entry->mode = request->mode;
 	entry->repeated = reuse_is_repeated(lock, request);
-	record_copy_line(entry->data.command, sizeof(entry->data.command), request->command,
-	                 strlen(request->command));
+	node_data_copy_line(entry->data.command, sizeof(entry->data.command), request->command,
+	                    strlen(request->command));
 	set_request(taker, lc, request);
 	if (copy_reason(entry, request->reason) && entry_init(lc, entry, lock) == 0)
 		return taker;

@@ -13,18 +13,18 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* The name of the door that this path ends in, without a look at any filesystem; or NULL. */
-static const char *door_of(const char *path)
+/* The name of the lock file that this path ends in, without a look at any filesystem; or NULL. */
+static const char *lock_file_of(const char *path)
 {
-	static const char *const doors[] = {"lock", "shared", "try", "reentrant", "flock"};
+	static const char *const lock_files[] = {"lock", "shared", "try", "reentrant", "flock"};
 	const char *name = strrchr(path, '/');
 	size_t n;
 
 	if (!name)
 		return NULL;
 	n = strcspn(++name, "@");
-	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++)
-		if (strlen(doors[i]) == n && strncmp(name, doors[i], n) == 0)
+	for (size_t i = 0; i < sizeof(lock_files) / sizeof(lock_files[0]); i++)
+		if (strlen(lock_files[i]) == n && strncmp(name, lock_files[i], n) == 0)
 			return name;
 	return NULL;
 }
@@ -44,19 +44,19 @@ static uint64_t number_of(const struct mount *mount, int fds, const char *fd)
 	                                                                              : 0;
 }
 
-/* Whether a descriptor, a link of /proc/PID/fd, is of a door of the lock. */
-static bool is_door(const struct mount *mount, const char *lock, int fds, const char *fd)
+/* Whether a descriptor, a link of /proc/PID/fd, is of a lock file of the lock. */
+static bool is_lock_file(const struct mount *mount, const char *lock, int fds, const char *fd)
 {
 	char target[4096], file[64];
 	ssize_t n = readlinkat(fds, fd, target, sizeof(target) - 1);
 	struct stat ours;
-	const char *door;
+	const char *lock_file;
 
 	if (n <= 0)
 		return false;
 	target[n] = '\0';
-	door = door_of(target);
-	if (!door || snprintf(file, sizeof(file), "%s", door) >= (int)sizeof(file))
+	lock_file = lock_file_of(target);
+	if (!lock_file || snprintf(file, sizeof(file), "%s", lock_file) >= (int)sizeof(file))
 		return false;
 	return mount_stat(mount, lock, file, &ours) == 0 &&
 	       number_of(mount, fds, fd) == ours.st_ino;
@@ -75,7 +75,7 @@ static int look_into(const struct mount *mount, const char *lock, const char *pi
 	if (!fds)
 		return errno == ENOENT || errno == ESRCH ? 0 : -1;
 	while (!found && (fd = readdir(fds)))
-		found = *fd->d_name != '.' && is_door(mount, lock, dirfd(fds), fd->d_name);
+		found = *fd->d_name != '.' && is_lock_file(mount, lock, dirfd(fds), fd->d_name);
 	closedir(fds);
 	return found;
 }

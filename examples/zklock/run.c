@@ -47,7 +47,7 @@ struct running {
 	int64_t until_ms; /* the phase's time; -1 for ever */
 	int signals;
 	int alarm;
-	struct pollfd *fds; /* the doors, signals, alarm */
+	struct pollfd *fds; /* the lock files, signals, alarm */
 };
 
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};

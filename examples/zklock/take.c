@@ -2,13 +2,13 @@
  *
  * take.c - see take.h.
  *
- * The door is `flock`: it takes a reason before it is locked, which others see while this
+ * The lock file is `flock`: it takes a reason before it is locked, which others see while this
  * process waits, and flock(2) with LOCK_UN gives the lock back whoever has the descriptor.
- * Only `reentrant` is a door of its own. Both may say behind how many to wait.
+ * Only `reentrant` is a lock file of its own. Both may say behind how many to wait.
  *
- * For --at-least the mount keeps the lock, as the door's name says. Of several locks it keeps none
- * before all are held: a name with a least time would keep the first where the second is refused.
- * So each is joined then once more, by a name with the time.
+ * For --at-least the mount keeps the lock, as the lock file's name says. Of several locks it keeps
+ * none before all are held: a name with a least time would keep the first where the second is
+ * refused. So each is joined then once more, by a name with the time.
  */
 #include "take.h"
 
@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #define EARLY_REASON_MAX 255 /* of what is written before the lock is held */
-#define DOOR_MAX 64
+#define LOCK_FILE_MAX 64
 #define MAKE_TRIES 100
 #define AGAIN_NS 100000000 /* a signal that comes just before the wait does not end it */
 
@@ -245,14 +245,15 @@ void take_sort(struct take *take)
 
 /* The mount shows the opener's name. It is that of COMMAND for this moment only: a process that
  * waits must not look like one that runs. */
-static int open_named(const struct take *take, const struct lock *lock, const char *door, int flags)
+static int open_named(const struct take *take, const struct lock *lock, const char *lock_file,
+                      int flags)
 {
 	char own[16];
 	int fd, error;
 
 	prctl(PR_GET_NAME, own);
 	prctl(PR_SET_NAME, take->command);
-	fd = mount_open(take->mount, lock->name, door, O_RDWR | flags);
+	fd = mount_open(take->mount, lock->name, lock_file, O_RDWR | flags);
 	error = errno;
 	prctl(PR_SET_NAME, own);
 	errno = error;
@@ -261,7 +262,7 @@ static int open_named(const struct take *take, const struct lock *lock, const ch
 
 static int open_to_take(const struct take *take, struct lock *lock, int flags)
 {
-	char door[DOOR_MAX], ahead[20] = "", least[40] = "";
+	char lock_file[LOCK_FILE_MAX], ahead[20] = "", least[40] = "";
 	bool keeps = take->least_ms && take->count == 1;
 
 	if (take->ahead)
@@ -269,9 +270,9 @@ static int open_to_take(const struct take *take, struct lock *lock, int flags)
 	if (keeps)
 		snprintf(least, sizeof(least), "%sleast=%" PRId64 "ms", take->ahead ? "," : "@",
 		         take->least_ms);
-	snprintf(door, sizeof(door), "%s%s%s", take->reentrant ? "reentrant" : "flock", ahead,
-	         least);
-	lock->fd = open_named(take, lock, door, flags);
+	snprintf(lock_file, sizeof(lock_file), "%s%s%s", take->reentrant ? "reentrant" : "flock",
+	         ahead, least);
+	lock->fd = open_named(take, lock, lock_file, flags);
 	return lock->fd < 0 ? -errno : 0;
 }
 
@@ -285,7 +286,7 @@ static int open_there(const struct take *take, struct lock *lock)
 
 /* Others may remove the lock as soon as it is there. A user who has looked for many names may see
  * it a second late. */
-static int open_door(const struct take *take, struct lock *lock)
+static int open_lock_file(const struct take *take, struct lock *lock)
 {
 	int error = open_there(take, lock);
 
@@ -310,7 +311,7 @@ static int open_again(const struct take *take, struct lock *lock)
 	if (lock->fd >= 0)
 		close(lock->fd);
 	lock->fd = -1;
-	return open_door(take, lock);
+	return open_lock_file(take, lock);
 }
 
 /* ---- taking ---- */
@@ -449,11 +450,11 @@ void take_release(struct take *take)
 /* This process has the lock already, so the open joins its own hold, and lengthens it. */
 static int keep_one(const struct take *take, struct lock *lock)
 {
-	char door[DOOR_MAX];
+	char lock_file[LOCK_FILE_MAX];
 	int fd;
 
-	snprintf(door, sizeof(door), "reentrant@least=%" PRId64 "ms", take->least_ms);
-	fd = open_named(take, lock, door, O_NONBLOCK);
+	snprintf(lock_file, sizeof(lock_file), "reentrant@least=%" PRId64 "ms", take->least_ms);
+	fd = open_named(take, lock, lock_file, O_NONBLOCK);
 	if (fd < 0)
 		return errno == EAGAIN ? -ENOTSUP : -errno;
 	close(fd);
@@ -509,10 +510,10 @@ static bool start_timer(const struct take *take, timer_t *ret_timer)
 	       timer_settime(*ret_timer, 0, &when, NULL) == 0;
 }
 
-static int open_doors(struct take *take, struct lock **ret_failed)
+static int open_lock_files(struct take *take, struct lock **ret_failed)
 {
 	for (size_t i = 0; i < take->count; i++) {
-		int error = ask_on(take, &take->locks[i], open_door);
+		int error = ask_on(take, &take->locks[i], open_lock_file);
 
 		*ret_failed = &take->locks[i];
 		if (error)
@@ -538,7 +539,7 @@ bool take_all(struct take *take, int *ret_status)
 		if (!start_timer(take, &timer))
 			err(EX_OSERR, "timer_create");
 	}
-	error = open_doors(take, &failed);
+	error = open_lock_files(take, &failed);
 	while (!error && (error = take_round(take, &failed)) == -EIO && failed->held &&
 	       take->limit_ms) {
 		take_release(take);

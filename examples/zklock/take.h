@@ -3,8 +3,8 @@
  * take.h - several locks at once, one after the other in the order of their names. Since
  * everybody who comes by here does so in that order, no two wait for each other.
  *
- * The doors of all are opened before any lock is waited for. So a missing lock is reported at once,
- * and not after ten minutes.
+ * The lock files of all are opened before any lock is waited for. So a missing lock is reported at
+ * once, and not after ten minutes.
  */
 #ifndef ZKLOCK_TAKE_H
 #define ZKLOCK_TAKE_H
@@ -23,7 +23,7 @@
 struct lock {
 	char *name; /* below the mount */
 	int place;  /* on the command line, from 1 */
-	int fd;     /* the door; close-on-exec */
+	int fd;     /* the lock file; close-on-exec */
 	bool held;
 	bool unmade; /* it was not there, and could not be created */
 	char token[TOKEN_MAX];

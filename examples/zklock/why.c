@@ -54,7 +54,7 @@ static int check_mount(const struct mount *mount, const struct health *health)
 	return EX_UNAVAILABLE;
 }
 
-static int check_door(const struct mount *mount, const char *lock)
+static int check_lock_file(const struct mount *mount, const char *lock)
 {
 	char why[HEALTH_MAX], cover[PLACE_COVER_MAX];
 	struct stat stat = {0};
@@ -236,7 +236,7 @@ int look_why(const struct mount *mount, const char *lock, bool shared)
 	health_read(mount, &health);
 	status = check_mount(mount, &health);
 	if (status == EX_OK)
-		status = check_door(mount, lock);
+		status = check_lock_file(mount, lock);
 	if (status == EX_OK)
 		status = check_queue(&queue, shared);
 	if (status == EX_OK)

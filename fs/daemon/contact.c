@@ -2,8 +2,8 @@
 #include "daemon/contact.h"
 
 #include "guard/guardian.h"
-#include "hold/hold.h"
 #include "hold/audit.h"
+#include "hold/hold.h"
 #include "host/clock.h"
 #include "host/log.h"
 #include "setup/ready.h"
@@ -97,7 +97,7 @@ static void follow(struct contact *contact, const struct frontend *front,
 			contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	}
 	if (is || status->elsewhere) /* after a reload it is not known at first */
-		store_set_elsewhere(front->stored.store, status->elsewhere);
+		store_set_elsewhere(front->records.store, status->elsewhere);
 	contact->is = is;
 	if (is)
 		contact->away_us = -1;
@@ -195,8 +195,8 @@ void contact_leaves(struct frontend *front)
 	say_lost(front, &status);
 }
 
-void contact_carry(struct carry *carry, struct contact *contact)
+void contact_save_load(struct codec *codec, struct contact *contact)
 {
-	CARRY_64(carry, contact->sessions);
-	CARRY_64(carry, contact->losses);
+	CODEC_64(codec, contact->sessions);
+	CODEC_64(codec, contact->losses);
 }

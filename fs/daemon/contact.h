@@ -26,6 +26,6 @@ void contact_tend(struct contact *contact, struct frontend *front, const struct 
 /* The mount leaves: what for it waits. */
 void contact_leaves(struct frontend *front);
 /* Numbers of the log's last words. */
-void contact_carry(struct carry *carry, struct contact *contact);
+void contact_save_load(struct codec *codec, struct contact *contact);
 
 #endif

@@ -64,7 +64,7 @@ static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
 
-	store_set_deadline(loop->front->stored.store, deadline_us);
+	store_set_deadline(loop->front->records.store, deadline_us);
 	guardian_deadline(loop->front->guardian, deadline_us);
 }
 
@@ -102,22 +102,22 @@ static struct lc_config engine_config(const struct options *options, struct loop
 		.evicted = hold_evicted,
 		.deadline = set_deadline,
 		.ctx = loop,
-		.book = &loop->front->stored,
+		.records = &loop->front->records,
 	};
 }
 
-int engine_begin(const struct options *options, struct loop *loop, struct carry *carry)
+int engine_begin(const struct options *options, struct loop *loop, struct codec *codec)
 {
 	struct lc_config config = engine_config(options, loop);
 	int r;
 
-	if (carry && carry->checks)
-		return lc_adopt(&config, NULL, carry, &loop->front->lc);
+	if (codec && codec->checks)
+		return lc_adopt(&config, NULL, codec, &loop->front->lc);
 	r = engine_port(options, loop->servers.addresses, &loop->ensemble);
 	loop->servers.moved = servers_moved;
 	loop->servers.ctx = loop->ensemble;
 	if (r == 0)
-		r = carry ? lc_adopt(&config, loop->ensemble, carry, &loop->front->lc)
+		r = codec ? lc_adopt(&config, loop->ensemble, codec, &loop->front->lc)
 		          : lc_create(&config, loop->ensemble, &loop->front->lc);
 	loop->front->holds->audit_log.lc = loop->front->lc;
 	if (r < 0)

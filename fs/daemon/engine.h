@@ -9,7 +9,7 @@
 
 int engine_port(const struct options *options, const char *addresses,
                 struct ensemble **ret_ensemble);
-/* `carry`: for the records of another engine; NULL: there are none. 0 or -errno, which is said. */
-int engine_begin(const struct options *options, struct loop *loop, struct carry *carry);
+/* `codec`: for the records of another engine; NULL: there are none. 0 or -errno, which is said. */
+int engine_begin(const struct options *options, struct loop *loop, struct codec *codec);
 
 #endif

@@ -6,7 +6,7 @@
  *              doubt, lc_doubted()) ─► signals
  *              ─► holds that have waited or lingered long enough ─► addresses
  *              ─► lc_process(): locks are handed over, ZooKeeper, timers, listings, questions
- *              ─► all changes are recorded (ledger.h)
+ *              ─► all changes are recorded (mount_records.h)
  *              ─► lc_send(): the turn's requests to ZooKeeper leave
  *              ─► the turn's answers to the kernel leave (answers.h)
  *
@@ -27,7 +27,7 @@
  */
 #include "daemon/loop.h"
 
-#include "daemon/keeper.h"
+#include "daemon/supervisor.h"
 #include "guard/guardian.h"
 #include "hold/hold.h"
 #include "host/log.h"
@@ -94,11 +94,11 @@ static void begin_leaving(struct loop *loop, int64_t stage_us)
 	reload_give_up(&loop->reload, "the mount leaves");
 	front->draining = true;
 	enter_stage(loop, LOOP_DRAINS, stage_us);
-	keeper_leaves();
+	supervisor_leaves();
 	lc_drain(front->lc);
 	holds_drop(front, 0, NULL);
 	holds_drop_kept(front);
-	loop->detacher = mountpoint_detach(loop->options->mountpoint, loop->ledger.device);
+	loop->detacher = mountpoint_detach(loop->options->mountpoint, loop->mount_records.device);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,
 		         strerror(errno));
@@ -198,7 +198,7 @@ static void read_signals(struct loop *loop)
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			reap_children(loop);
-		} else if (keeper_repeats(&info, loop->front->clock_us())) {
+		} else if (supervisor_repeats(&info, loop->front->clock_us())) {
 			continue;
 		} else if (info.ssi_signo == SIGUSR2) {
 			told_to_reload(loop);
@@ -223,7 +223,7 @@ _Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + IN
  * errno, as read(2). Without memory for a request none is read, and the kernel keeps it. */
 static struct request *receive_request(struct loop *loop)
 {
-	struct store *store = loop->front->stored.store;
+	struct store *store = loop->front->records.store;
 	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
 	struct request *request;
 	ssize_t n;
@@ -280,7 +280,7 @@ static void record(struct loop *loop)
 	if (!loop->fuse || loop->unrecorded || !loop->front->pending.init)
 		return;
 	answers_record(loop->front);
-	r = ledger_write(&loop->ledger, false);
+	r = mount_records_write(&loop->mount_records, false);
 	if (r >= 0)
 		return;
 	loop->unrecorded = true;
@@ -292,7 +292,7 @@ static void finish_request(struct loop *loop)
 {
 	if (!answers_are_unsent(loop->front))
 		return;
-	if (ledger_is_behind(&loop->ledger))
+	if (mount_records_is_behind(&loop->mount_records))
 		record(loop);
 	answers_emit(loop->front);
 }
@@ -431,7 +431,7 @@ enum {
 	POLL_SERVERS_LAST = POLL_SERVERS + SERVERS_POLLED - 1,
 	POLL_PROBER,
 	POLL_PAUSES,
-	POLL_KEEPER,
+	POLL_SUPERVISOR,
 	POLL_COVERS,
 	POLL_COVERS_LAST = POLL_COVERS + COVERS_POLLED - 1,
 	POLLED
@@ -461,7 +461,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		[POLL_GUARDIAN] = {.fd = guardian_fd(front->guardian), .events = POLLIN},
 		[POLL_ENSEMBLE] = {.fd = -1},
 		[POLL_PAUSES] = {.fd = front->pauses.timer, .events = POLLIN},
-		[POLL_KEEPER] = {.fd = keeper_fd(), .events = POLLIN},
+		[POLL_SUPERVISOR] = {.fd = supervisor_fd(), .events = POLLIN},
 		[POLL_COVERS] = {.fd = -1},
 		[POLL_COVERS_LAST] = {.fd = -1},
 	};
@@ -493,9 +493,9 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		(void)in_doubt(loop);
 	if (fds[POLL_SIGNALS].revents)
 		read_signals(loop);
-	if (fds[POLL_KEEPER].revents) {
-		keeper_listen();
-		front->facts.keeper_up = 0;
+	if (fds[POLL_SUPERVISOR].revents) {
+		supervisor_listen();
+		front->facts.supervisor_up = 0;
 	}
 	holds_process(front, fds[POLL_LINGER].revents != 0, fds[POLL_GUARDIAN].revents & POLLIN);
 	servers_process(&loop->servers, front->lc, front->clock_us(), &fds[POLL_SERVERS]);
@@ -505,12 +505,12 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		                 front->clock_us(), fds[POLL_PROBER].revents, front->serving);
 	}
 	if (front->serving)
-		covers_process(&loop->covers, loop->options->mountpoint, loop->ledger.device,
+		covers_process(&loop->covers, loop->options->mountpoint, loop->mount_records.device,
 		               front->clock_us(), &fds[POLL_COVERS]);
 	finish_turn(loop);
 	watchdog_end();
 	if (loop->fuse && !loop->unrecorded)
-		ledger_check(&loop->ledger);
+		mount_records_check(&loop->mount_records);
 }
 
 /* Somebody who is waited for. While the mount drains, those who have lost their locks before are
@@ -531,13 +531,13 @@ static bool somebody_stays(const struct loop *loop)
 static void say_serving(struct loop *loop)
 {
 	if (loop->adopts) {
-		(void)keeper_serves();
+		(void)supervisor_serves();
 		reload_done(&loop->reload);
 		return;
 	}
 	if (!ready_detach())
 		log_to_child();
-	if (!keeper_serves())
+	if (!supervisor_serves())
 		ready_tell();
 }
 

@@ -6,10 +6,10 @@
 #define FS_LOOP_H
 
 #include "daemon/contact.h"
+#include "daemon/reload.h"
 #include "request/frontend.h"
 #include "setup/covers.h"
 #include "setup/options.h"
-#include "daemon/reload.h"
 #include "setup/servers.h"
 #include "setup/settings.h"
 
@@ -29,7 +29,7 @@ struct loop {
 	struct covers covers;
 	struct ensemble *ensemble;
 	struct reload reload;
-	struct ledger ledger;
+	struct mount_records mount_records;
 	int signals;    /* a signalfd */
 	pid_t detacher; /* takes the mount off the tree; 0: none is at work */
 	pid_t asked;    /* loop_ask(): the child; 0: it has ended */

@@ -9,12 +9,12 @@
  *
  * The session comes before the mount, so that a bad ensemble leaves no dead mount.
  */
-#include "setup/bare.h"
+#include "setup/unmounted.h"
 
 #include "daemon/engine.h"
-#include "daemon/keeper.h"
 #include "daemon/mount.h"
 #include "daemon/start.h"
+#include "daemon/supervisor.h"
 #include "files/attributes.h"
 #include "files/file.h"
 #include "files/lists.h"
@@ -59,7 +59,7 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 
 /* Each process that holds needs one: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
-/* The daemon's own, and as many again where the keeper gives them to another daemon. */
+/* The daemon's own, and as many again where the supervisor gives them to another daemon. */
 #define DESCRIPTORS_LEAST 64
 
 /* As far as it may be. Returns what it is then; RLIM_INFINITY: or it is not known. */
@@ -76,7 +76,7 @@ static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 	return raised.rlim_cur;
 }
 
-/* The keeper, too, needs so many: it places the descriptors of the next daemon. */
+/* The supervisor, too, needs so many: it places the descriptors of the next daemon. */
 static bool has_descriptors(void)
 {
 	rlim_t limit = raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED);
@@ -137,8 +137,8 @@ static int begin_session(struct options *options, struct loop *loop)
 	return r;
 }
 
-/* `carry`: for the records of the daemon that this one takes over from; NULL: there is none. */
-static int run_mount(struct options *options, struct loop *loop, struct carry *carry)
+/* `codec`: for the records of the daemon that this one takes over from; NULL: there is none. */
+static int run_mount(struct options *options, struct loop *loop, struct codec *codec)
 {
 	struct mount mount = {0};
 	struct guardian *guardian;
@@ -146,14 +146,14 @@ static int run_mount(struct options *options, struct loop *loop, struct carry *c
 	int exit_status = EXIT_MOUNT;
 	bool clean;
 
-	if (carry) {
+	if (codec) {
 		loop->adopts = true;
-		ledger_read_parts(&loop->ledger, carry);
-		if (engine_begin(options, loop, carry) < 0)
-			carry->refuse("no engine can go on from the state of the locks");
-		reload_read(&loop->reload, carry);
-		mount_adopt(options, loop, &mount, carry);
-		carry_end(carry);
+		mount_records_read_parts(&loop->mount_records, codec);
+		if (engine_begin(options, loop, codec) < 0)
+			codec->give_up("no engine can go on from the state of the locks");
+		reload_read(&loop->reload, codec);
+		mount_adopt(options, loop, &mount, codec);
+		codec_end(codec);
 		exit_status = mount_serve(loop, &mount);
 	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop, &mount)) {
 		exit_status = mount_serve(loop, &mount);
@@ -191,14 +191,14 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->files.what = "open files";
 	front->requests.what = "requests";
 	front->contents.budget = &front->files;
-	front->contents.stored = &front->stored;
+	front->contents.records = &front->records;
 	front->read_only = options->read_only;
 	front->traces = options->debug;
 	front->without = (struct lc_attributes){
 		.uid = options->uid,
 		.gid = options->gid,
 		.mode = 0777 & ~options->umask,
-		.door_mode = attributes_door_mode(0777 & ~options->umask),
+		.lock_file_mode = attributes_lock_file_mode(0777 & ~options->umask),
 	};
 	front->facts.mountpoint = options->mountpoint;
 	front->facts.settings = &loop->settings;
@@ -207,38 +207,38 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	front->facts.servers = &loop->servers;
 	front->facts.covered = loop->covers.text;
 	front->facts.on_lost = guardian_on_lost_name(options->on_lost);
-	front->facts.keeper_up = options->keeper ? 1 : -1;
+	front->facts.supervisor_up = options->supervisor ? 1 : -1;
 	log->clock_us = clock_now_us;
 	log->log_takes = options->log_takes;
 	log->audit = options->audit;
-	log->history.stored = &front->stored;
+	log->history.records = &front->records;
 }
 
 static void set_up_loop(struct loop *loop, const struct options *options)
 {
 	loop->options = options;
-	loop->reload.front = loop->ledger.front = loop->front;
-	loop->reload.ledger = &loop->ledger;
-	loop->ledger.servers = &loop->servers;
-	loop->ledger.contact = &loop->contact;
+	loop->reload.front = loop->mount_records.front = loop->front;
+	loop->reload.mount_records = &loop->mount_records;
+	loop->mount_records.servers = &loop->servers;
+	loop->mount_records.contact = &loop->contact;
 	loop->contact.away_us = -1;
-	loop->ledger.mountpoint = options->mountpoint;
+	loop->mount_records.mountpoint = options->mountpoint;
 }
 
 /* The processes beside the daemon. From here on it runs in the background. False: it is said why
  * not. */
-static bool start_others(const struct options *options, const struct keeper_config *keeper,
+static bool start_others(const struct options *options, const struct supervisor_config *supervisor,
                          struct guardian **ret_guardian)
 {
 	struct process_ref own;
 
 	if (!ready_begin(options->foreground) ||
-	    (options->keeper && !keeper_begin(keeper, options->credentials))) {
+	    (options->supervisor && !supervisor_begin(supervisor, options->credentials))) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
 		return false;
 	}
 	if (options->protect && geteuid() == 0)
-		bare_protect(options->mountpoint);
+		unmounted_protect(options->mountpoint);
 	credentials_confine(options->credentials);
 	if (options->foreground)
 		log_prepare_child();
@@ -261,15 +261,15 @@ static bool start_others(const struct options *options, const struct keeper_conf
 
 static bool begin_nodes(struct frontend *front)
 {
-	int r = nodes_create(&front->stored, &front->nodes);
+	int r = nodes_create(&front->records, &front->nodes);
 
 	if (r < 0)
 		log_line(LC_ERROR, "cannot start: %s", strerror(-r));
 	return r == 0;
 }
 
-/* `carry`: as of run_mount(). */
-static int run_daemon(struct options *options, struct loop *loop, struct carry *carry)
+/* `codec`: as of run_mount(). */
+static int run_daemon(struct options *options, struct loop *loop, struct codec *codec)
 {
 	struct frontend *front = loop->front;
 	int status = EXIT_MOUNT;
@@ -280,7 +280,7 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 		if (holds_init(front) == 0) {
 			if (loop_begin(loop) == 0) {
 				pauses_begin(&front->pauses);
-				status = run_mount(options, loop, carry);
+				status = run_mount(options, loop, codec);
 				pauses_finish(&front->pauses);
 				loop_finish(loop);
 			}
@@ -296,25 +296,25 @@ static int run_daemon(struct options *options, struct loop *loop, struct carry *
 
 /* From the store on. Returns the status of the program. */
 static int go_to_work(struct options *options, struct loop *loop, struct store *store, char **argv,
-                      struct carry *adopted)
+                      struct codec *adopted)
 {
 	struct frontend *front = loop->front;
-	const struct keeper_config keeper = {
+	const struct supervisor_config supervisor = {
 		.store = store,
 		.argv = argv,
 		.session_timeout_us = options->session_timeout_us,
 	};
 	int status = EXIT_MOUNT;
 
-	ledger_begin(front, store);
+	mount_records_begin(front, store);
 	if (adopted)
 		credentials_confine(options->credentials);
-	if (adopted || start_others(options, &keeper, &front->guardian)) {
-		if (options->keeper && keeper_fd() < 0)
-			front->facts.keeper_up = 0;
+	if (adopted || start_others(options, &supervisor, &front->guardian)) {
+		if (options->supervisor && supervisor_fd() < 0)
+			front->facts.supervisor_up = 0;
 		status = run_daemon(options, loop, adopted);
 	}
-	book_finish(&front->stored);
+	records_finish(&front->records);
 	return status;
 }
 
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 	};
 	struct loop loop = {.front = &front, .signals = -1};
 	struct options options;
-	struct carry carry;
+	struct codec codec;
 	const char *mounted = NULL;
 	struct store *store = NULL;
 	bool adopts;
@@ -342,8 +342,8 @@ int main(int argc, char **argv)
 		return EXIT_MOUNT;
 	memory_begin();
 	signals_ignore_others();
-	loop.reload.crash = keeper_take_over();
-	adopts = reload_adopts(&argc, &argv, loop.reload.crash.signal != 0, &store, &carry,
+	loop.reload.crash = supervisor_take_over();
+	adopts = reload_adopts(&argc, &argv, loop.reload.crash.signal != 0, &store, &codec,
 	                       &mounted);
 	if (!options_parse(argc, argv, mounted, &options, &status))
 		return status;
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
 	subuid_look();
 	status = EXIT_MOUNT;
 	if (has_descriptors() && (store || begin_store(&store))) {
-		status = go_to_work(&options, &loop, store, whole_argv, adopts ? &carry : NULL);
+		status = go_to_work(&options, &loop, store, whole_argv, adopts ? &codec : NULL);
 		store_close(store);
 		ready_fail(status);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/mount.h"
 
-#include "daemon/keeper.h"
+#include "daemon/supervisor.h"
 #include "files/file.h"
 #include "files/ops.h"
 #include "guard/guardian.h"
@@ -28,17 +28,17 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* The time to find out whether a door is open. */
+/* The time to find out whether a lock file is open. */
 #define LOOK_US 2000000
 
-/* A door is known by its inode number, since containers get doors under other names, by bind
- * mounts. Each open door has a node, and this child process has a copy of it. */
+/* A lock file is known by its inode number, since containers get lock files under other names, by
+ * bind mounts. Each open lock file has a node, and this child process has a copy of it. */
 static bool found_open(void *ctx, const struct seen_file *file)
 {
 	struct mount *mount = ctx;
 	const struct node *node = node_by_ino(mount->nodes, file->ino);
 
-	mount->open |= node && node->kind == NODE_DOOR &&
+	mount->open |= node && node->kind == NODE_LOCK_FILE &&
 	               scan_is_on_mount(file, mount->at->mount_id, mount->at->device);
 	return !mount->open;
 }
@@ -56,8 +56,8 @@ static int look_for_open(void *ctx)
 	return mount->open;
 }
 
-/* Whether a door is open. The end of the kernel's connection proves nothing: `umount -f` and an
- * abort end it while programs may still be at work. 1, 0, or -1: it is not known. */
+/* Whether a lock file is open. The end of the kernel's connection proves nothing: `umount -f` and
+ * an abort end it while programs may still be at work. 1, 0, or -1: it is not known. */
 static int ask_for_open(struct loop *loop, struct mount *mount)
 {
 	if (!loop->gone)
@@ -78,7 +78,7 @@ static int look_for_dead(void *ctx)
 	return mountpoint_stays_dead(mount->at->mountpoint, FORCE_MS);
 }
 
-/* The kernel's connection has ended while the mount served. If nobody had a door open, and the
+/* The kernel's connection has ended while the mount served. If nobody had a lock file open, and the
  * mount is off the tree, then it was unmounted. Otherwise somebody has used force, and nobody has
  * any use of what is left. */
 static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
@@ -94,7 +94,7 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
 		"lost, with %u lock%s held%s",
 		status.holders, status.holders == 1 ? "" : "s",
-		store_elsewhere(loop->front->stored.store) ? ", " STORE_ELSEWHERE : "");
+		store_elsewhere(loop->front->records.store) ? ", " STORE_ELSEWHERE : "");
 	return true;
 }
 
@@ -158,7 +158,7 @@ static bool mount_alone(struct fuse_session *fuse, const char *mountpoint)
 
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount)
 {
-	struct ledger *at = &loop->ledger;
+	struct mount_records *at = &loop->mount_records;
 	struct frontend *front = loop->front;
 
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
@@ -188,9 +188,9 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 	if (options->all_users && !guardian_reaches(front->guardian, ANOTHER_UID))
 		log_line(LC_WARNING, "on_lost cannot stop the processes of other users: they may "
 		                     "be at work when the next one holds");
-	keeper_give(KEEPER_GUARDIAN, guardian_fd(front->guardian));
-	keeper_give(KEEPER_GUARDIAN_PAGE, guardian_page(front->guardian));
-	keeper_give(KEEPER_DEVICE, front->answers.fd);
+	supervisor_give(SUPERVISOR_GUARDIAN, guardian_fd(front->guardian));
+	supervisor_give(SUPERVISOR_GUARDIAN_PAGE, guardian_page(front->guardian));
+	supervisor_give(SUPERVISOR_DEVICE, front->answers.fd);
 	if (front->kernel_limit_s > 0)
 		log_line(LC_WARNING,
 		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
@@ -200,7 +200,7 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 }
 
 void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
-                 const struct carry *carry)
+                 const struct codec *codec)
 {
 	bool crashed = loop->reload.crash.signal != 0;
 	struct frontend *front = loop->front;
@@ -209,14 +209,14 @@ void mount_adopt(struct options *options, struct loop *loop, struct mount *mount
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
 	snprintf(end, sizeof(end), "/dev/fd/%d", requests_begin(front, mount->fuse));
 	if (!mount->fuse || fuse_session_mount(mount->fuse, end) < 0)
-		carry->refuse("no FUSE session can begin");
+		codec->give_up("no FUSE session can begin");
 	if (!requests_serve_init(front))
-		carry->refuse("libfuse does not answer");
+		codec->give_up("libfuse does not answer");
 	if (crashed)
 		answers_emit_again(front);
 	requests_replay(front, crashed, inbox_keep_in_doubt);
 	if (!requests_replay_read(front, inbox_keep_in_doubt))
-		carry->refuse("there was no memory for a request");
+		codec->give_up("there was no memory for a request");
 	lc_claimed(front->lc);
 }
 
@@ -226,21 +226,21 @@ int mount_serve(struct loop *loop, struct mount *mount)
 	bool served;
 	int status, is_open;
 
-	mount->at = &loop->ledger;
+	mount->at = &loop->mount_records;
 	mount->nodes = front->nodes;
 	loop->fuse = mount->fuse;
 	served = loop_serve(loop);
 	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
 	is_open = ask_for_open(loop, mount);
 	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))
-		status = store_elsewhere(front->stored.store) ? EXIT_USAGE : EXIT_MOUNT;
+		status = store_elsewhere(front->records.store) ? EXIT_USAGE : EXIT_MOUNT;
 	else
 		log_line(LC_INFO,
 		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");
 	if (is_open == 0)
 		files_end(front);
 	if (loop->stage == LOOP_SERVES) {
-		keeper_leaves();
+		supervisor_leaves();
 		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
 	}
 	close_device(front, mount->fuse);

@@ -10,16 +10,16 @@
 struct mount {
 	struct nodes *nodes;
 	struct fuse_session *fuse;
-	const struct ledger *at; /* knows its path, number and device */
-	bool open;               /* a process has a door of it open */
+	const struct mount_records *at; /* knows its path, number and device */
+	bool open;                      /* a process has a lock file of it open */
 };
 
 /* Mounts. False: it is said why not. */
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount);
 /* Instead of that: the kernel's connection goes on, with all requests that wait. If it cannot, this
- * process ends, and leaves all as it was: carry->refuse(). */
+ * process ends, and leaves all as it was: codec->give_up(). */
 void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
-                 const struct carry *carry);
+                 const struct codec *codec);
 /* Serves until it is unmounted. Returns the exit status. */
 int mount_serve(struct loop *loop, struct mount *mount);
 

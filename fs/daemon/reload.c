@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/reload.h"
 
-#include "daemon/keeper_run.h"
+#include "daemon/supervisor_run.h"
 #include "host/helper.h"
 #include "host/log.h"
 #include "host/signals.h"
@@ -43,11 +43,11 @@ static size_t expected_bytes(const struct store *store)
 /* ---- the program that comes ---- */
 
 /* What is read; NULL: it was not opened yet. */
-static const struct carry *adopted;
+static const struct codec *adopted;
 
 static const char *explain(const char *why)
 {
-	return adopted ? ledger_explain(adopted, why) : why;
+	return adopted ? mount_records_explain(adopted, why) : why;
 }
 
 static __attribute__((noreturn)) void refuse_to_check(const char *why)
@@ -57,23 +57,23 @@ static __attribute__((noreturn)) void refuse_to_check(const char *why)
 	_exit(1);
 }
 
-/* The keeper starts the program before. Without a keeper there is no way back: the locks go with
- * the session, and on_lost acts. systemd starts another mount then, as it does not for 1. */
+/* The supervisor starts the program before. Without a supervisor there is no way back: the locks go
+ * with the session, and on_lost acts. systemd starts another mount then, as it does not for 1. */
 static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 {
 	why = explain(why);
-	if (keeper_fd() >= 0)
+	if (supervisor_fd() >= 0)
 		log_line(LC_ERROR, "cannot take over: %s", why);
 	else
 		log_line(LC_ERROR, "cannot take over: %s; the mount is lost", why);
 	log_finish();
-	_exit(keeper_fd() >= 0 ? 1 : 32);
+	_exit(supervisor_fd() >= 0 ? 1 : 32);
 }
 
 bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,
-                   struct carry *ret_carry, const char **ret_mountpoint)
+                   struct codec *ret_codec, const char **ret_mountpoint)
 {
-	const char *text = getenv(KEEPER_ENVIRONMENT_STORE), *why = NULL;
+	const char *text = getenv(SUPERVISOR_ENVIRONMENT_STORE), *why = NULL;
 	bool checks = *argc > 1 && strncmp((*argv)[1], OPTION, strlen(OPTION)) == 0;
 	int r;
 
@@ -85,33 +85,33 @@ bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_sto
 		(*argc)--;
 		(*argv)++;
 	}
-	*ret_carry = (struct carry){
+	*ret_codec = (struct codec){
 		.loads = true,
 		.checks = checks,
 		.crashed = crashed,
-		.refuse = checks ? refuse_to_check : refuse_to_adopt,
+		.give_up = checks ? refuse_to_check : refuse_to_adopt,
 	};
 	r = checks ? store_read(atoi(text), ret_store, &why)
 	           : store_open(atoi(text), ret_store, &why);
-	unsetenv(KEEPER_ENVIRONMENT_STORE);
+	unsetenv(SUPERVISOR_ENVIRONMENT_STORE);
 	if (r < 0)
-		ret_carry->refuse(why ? why : strerror(-r));
+		ret_codec->give_up(why ? why : strerror(-r));
 	if (checks)
 		memory_end_first(); /* rather no reload than no daemon */
 	if (!crashed)
 		memory_expect(expected_bytes(*ret_store));
-	adopted = ret_carry;
-	ledger_read_mount(ret_carry, *ret_store, ret_mountpoint);
+	adopted = ret_codec;
+	mount_records_read_mount(ret_codec, *ret_store, ret_mountpoint);
 	return true;
 }
 
-void reload_read(struct reload *reload, struct carry *carry)
+void reload_read(struct reload *reload, struct codec *codec)
 {
-	ledger_read_objects(reload->ledger, carry);
+	mount_records_read_objects(reload->mount_records, codec);
 	memory_expect_no_more();
-	if (!carry->checks)
+	if (!codec->checks)
 		return;
-	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->ledger->from);
+	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->mount_records->from);
 	_exit(fflush(stdout) == 0 ? 0 : 1);
 }
 
@@ -119,7 +119,7 @@ void reload_done(struct reload *reload)
 {
 	struct frontend *front = reload->front;
 	struct lc_status status;
-	int64_t stopped_us = reload->ledger->stopped_us;
+	int64_t stopped_us = reload->mount_records->stopped_us;
 	char after[64] = "";
 
 	if (reload->crash.signal) {
@@ -129,13 +129,13 @@ void reload_done(struct reload *reload)
 	} else {
 		counted.reloads++;
 	}
-	reload->ledger->looked_ns = 0; /* the next record has that count */
+	reload->mount_records->looked_ns = 0; /* the next record has that count */
 	answers_wake_all(front);
 	lc_status(front->lc, &status);
 	log_line(LC_NOTICE,
 	         "zklockfs %s has taken over from %s%s in %" PRId64
 	         " ms: %u lock%s held, %u waited for",
-	         ZKLOCKFS_VERSION, reload->ledger->from, after,
+	         ZKLOCKFS_VERSION, reload->mount_records->from, after,
 	         (front->clock_us() - stopped_us + 999) / 1000, status.holders,
 	         status.holders == 1 ? " is" : "s are", status.waiters);
 }
@@ -301,7 +301,7 @@ void reload_reap(struct reload *reload, pid_t pid, int status)
 
 /* ---- the last steps ---- */
 
-/* For a mount without a keeper. The loop stands still meanwhile: so only the child's answer is
+/* For a mount without a supervisor. The loop stands still meanwhile: so only the child's answer is
  * awaited, and not its end, which comes right after. NULL, or why not. */
 static const char *check_again(struct reload *reload, int state)
 {
@@ -319,34 +319,34 @@ static const char *check_again(struct reload *reload, int state)
 /* Returns only if it fails: why. */
 static const char *exec_program(const struct reload *reload)
 {
-	int fd = store_fd(reload->front->stored.store), error;
+	int fd = store_fd(reload->front->records.store), error;
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", fd);
-	if (setenv(KEEPER_ENVIRONMENT_STORE, number, 1) < 0)
+	if (setenv(SUPERVISOR_ENVIRONMENT_STORE, number, 1) < 0)
 		return strerror(errno);
-	error = helper_close_by_exec() ? -ledger_pass(reload->ledger, true) : errno;
+	error = helper_close_by_exec() ? -mount_records_pass(reload->mount_records, true) : errno;
 	if (error == 0) {
-		keeper_pass(true);
+		supervisor_pass(true);
 		(void)fcntl(fd, F_SETFD, 0);
 		execv(reload->program, reload->argv);
 		error = errno;
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-		keeper_pass(false);
-		(void)ledger_pass(reload->ledger, false);
+		supervisor_pass(false);
+		(void)mount_records_pass(reload->mount_records, false);
 	}
-	unsetenv(KEEPER_ENVIRONMENT_STORE);
+	unsetenv(SUPERVISOR_ENVIRONMENT_STORE);
 	return strerror(error);
 }
 
 static void begin_check(struct reload *reload)
 {
-	int r = ledger_write(reload->ledger, true);
+	int r = mount_records_write(reload->mount_records, true);
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
 	reload->wants_memory = true;
 	if (r == 0)
-		r = start_checker(reload, store_fd(reload->front->stored.store));
+		r = start_checker(reload, store_fd(reload->front->records.store));
 	if (r < 0)
 		reload_give_up(reload, strerror(-r));
 }
@@ -356,14 +356,14 @@ static void make_way(struct reload *reload)
 	const char *why;
 	int r;
 
-	reload->ledger->stopped_us = reload->front->clock_us();
-	r = ledger_write(reload->ledger, true);
+	reload->mount_records->stopped_us = reload->front->clock_us();
+	r = mount_records_write(reload->mount_records, true);
 	why = r < 0 ? strerror(-r) : NULL;
-	if (!why && !keeper_makes_way())
-		why = check_again(reload, store_fd(reload->front->stored.store));
+	if (!why && !supervisor_makes_way())
+		why = check_again(reload, store_fd(reload->front->records.store));
 	if (!why)
 		why = exec_program(reload);
-	(void)keeper_serves();
+	(void)supervisor_serves();
 	reload_give_up(reload, why);
 }
 
@@ -391,7 +391,7 @@ static void get_spare_memory(struct reload *reload)
 	int64_t begun_us = reload->front->clock_us();
 
 	reload->wants_memory =
-		memory_spare_more(&reload->spare, expected_bytes(reload->front->stored.store)) &&
+		memory_spare_more(&reload->spare, expected_bytes(reload->front->records.store)) &&
 		reload->front->clock_us() - begun_us < SPARE_US;
 }
 

@@ -9,19 +9,19 @@
  *   end ──► the records are written ──► exec
  *
  * If anything goes wrong on the way, this program goes on, and the log says why. If the other
- * program does not serve after the exec, the keeper starts this one again. Without a keeper nothing
- * may go wrong then: so the records are checked once more right before the exec, and the check does
- * all that the other program does then, apart from what can be done only once.
+ * program does not serve after the exec, the supervisor starts this one again. Without a supervisor
+ * nothing may go wrong then: so the records are checked once more right before the exec, and the
+ * check does all that the other program does then, apart from what can be done only once.
  *
- * Which versions understand each other is decided in ledger.c.
+ * Which versions understand each other is decided in mount_records.c.
  */
 #ifndef FS_RELOAD_H
 #define FS_RELOAD_H
 
-#include "request/frontend.h"
-#include "daemon/keeper.h"
-#include "daemon/ledger.h"
+#include "daemon/mount_records.h"
+#include "daemon/supervisor.h"
 #include "host/memory.h"
+#include "request/frontend.h"
 
 #include <poll.h>
 
@@ -29,10 +29,10 @@ enum reload_stage { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING 
 
 struct reload {
 	struct frontend *front;
-	struct ledger *ledger;
+	struct mount_records *mount_records;
 	char **argv;
-	char *program;             /* the path of this program */
-	struct keeper_crash crash; /* of the daemon before; signal 0: it was a planned reload */
+	char *program;                 /* the path of this program */
+	struct supervisor_crash crash; /* of the daemon before; signal 0: it was a planned reload */
 	/* Used in reload.c alone. */
 	enum reload_stage stage;
 	int64_t until_us;
@@ -63,12 +63,12 @@ void reload_process(struct reload *reload, bool settled);
 /* ---- the program that comes ---- */
 
 /* Whether this process takes over from another program, or only says whether it could (`checks`),
- * by its first argument and its environment. Then: the store of that program, a carry to read it,
+ * by its first argument and its environment. Then: the store of that program, a codec to read it,
  * and the mount point that was read. */
 bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,
-                   struct carry *ret_carry, const char **ret_mountpoint);
+                   struct codec *ret_codec, const char **ret_mountpoint);
 /* Reads all objects. To check, it then says yes, and ends the process. */
-void reload_read(struct reload *reload, struct carry *carry);
+void reload_read(struct reload *reload, struct codec *codec);
 /* This program serves: all pollers are to poll again. */
 void reload_done(struct reload *reload);
 

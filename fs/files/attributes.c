@@ -3,9 +3,9 @@
  * attributes.c - what stat(2) says of each kind of node, and what chmod(2) and
  * chown(2) make of it.
  *
- * A lock has one owner and two modes: the directory's, and one for all its doors. They are kept in
- * ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a change shows
- * on every host after that time.
+ * A lock has one owner and two modes: the directory's, and one for all its lock files. They are
+ * kept in ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a
+ * change shows on every host after that time.
  */
 #include "files/attributes.h"
 
@@ -33,7 +33,7 @@ static struct node *lock_of(const struct node *node)
 
 /* With w alone nobody but root could open `9<>` and read the token, nor flock(1) its file, and
  * tree tools would fail all the same. */
-mode_t attributes_door_mode(mode_t mode)
+mode_t attributes_lock_file_mode(mode_t mode)
 {
 	mode_t write = mode & 0222;
 
@@ -53,26 +53,27 @@ void attributes_learn(const struct frontend *front, struct node *lock,
 	lock->known = true;
 	lock->info = *info;
 	lock->info_us = front->clock_us();
-	stored_touch(&lock->stored);
+	record_touch(&lock->record);
 	node_cache(front->nodes, lock);
 }
 
 void attributes_unlearn(const struct frontend *front, struct node *lock)
 {
 	lock->known = false;
-	stored_touch(&lock->stored);
+	record_touch(&lock->record);
 	node_uncache(front->nodes, lock);
 }
 
 /* fusermount3 mounts for a user over each directory that the user may write to, but for sticky ones
  * of others. Only the owners remove a lock anyhow. Where the kernel refuses O_CREAT in sticky
- * directories (fs.protected_regular) it allows files of the directory's owner, as all doors are. */
+ * directories (fs.protected_regular) it allows files of the directory's owner, as all lock files
+ * are. */
 static mode_t directory_mode(mode_t mode)
 {
 	return S_IFDIR | mode | (mode & 0022 ? S_ISVTX : 0);
 }
 
-/* A door has size 0: grep, tar and file(1) leave it alone. */
+/* A lock file has size 0: grep, tar and file(1) leave it alone. */
 void attributes(const struct frontend *front, const struct node *node, struct stat *ret_stat)
 {
 	const struct node *lock = lock_of(node);
@@ -101,8 +102,8 @@ void attributes(const struct frontend *front, const struct node *node, struct st
 			to_timespec(clock_read_ns(CLOCK_REALTIME) / 1000000);
 	if (node->kind == NODE_LOCK) {
 		st.st_mode = directory_mode(owner.mode);
-	} else if (node->kind == NODE_DOOR || node->kind == NODE_VALUE) {
-		st.st_mode = S_IFREG | owner.door_mode;
+	} else if (node->kind == NODE_LOCK_FILE || node->kind == NODE_VALUE) {
+		st.st_mode = S_IFREG | owner.lock_file_mode;
 	} else if (node->kind == NODE_ENTRY) {
 		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
 		/* Data that other clients wrote is not believed. */
@@ -211,7 +212,7 @@ static struct lc_change wanted_change(struct request *req, const struct node *no
 		.uid = wanted->st_uid,
 		.gid = wanted->st_gid,
 		.mode = wanted->st_mode & 02777,
-		.door_mode = attributes_door_mode(wanted->st_mode),
+		.lock_file_mode = attributes_lock_file_mode(wanted->st_mode),
 	};
 
 	return (struct lc_change){
@@ -219,7 +220,7 @@ static struct lc_change wanted_change(struct request *req, const struct node *no
 		.set_uid = to_set & FUSE_SET_ATTR_UID,
 		.set_gid = to_set & FUSE_SET_ATTR_GID,
 		.set_mode = mode && node->kind == NODE_LOCK,
-		.set_door_mode = mode && node->kind == NODE_DOOR,
+		.set_lock_file_mode = mode && node->kind == NODE_LOCK_FILE,
 		.attributes = attributes,
 	};
 }
@@ -296,7 +297,7 @@ void attributes_set(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int to
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
 		truncate_value(front, req, node, fi ? open_file_find(front, fi->fh) : NULL,
 		               wanted->st_size);
-	else if ((node->kind == NODE_LOCK || node->kind == NODE_DOOR) &&
+	else if ((node->kind == NODE_LOCK || node->kind == NODE_LOCK_FILE) &&
 	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		set_of_lock(front, req, node, wanted, to_set);
 	else if (((to_set & FUSE_SET_ATTR_MODE) &&

@@ -12,7 +12,7 @@
 
 /* A user that may write in a directory may take the lock; a user that may take it may read its
  * token. */
-mode_t attributes_door_mode(mode_t mode);
+mode_t attributes_lock_file_mode(mode_t mode);
 struct lc_attributes attributes_of_lock(const struct frontend *front, const struct node *lock);
 /* A lock was just read; or it does not exist, and its node may go. */
 void attributes_learn(const struct frontend *front, struct node *lock,

@@ -93,7 +93,7 @@ static void reply_list(struct frontend *front, struct request *req, const struct
 	if (content) {
 		content_drop(dir->content);
 		dir->content = content;
-		stored_touch(&dir->base.stored);
+		record_touch(&dir->base.record);
 		reply_names(req, dir, size < FIRST_PAGE ? size : FIRST_PAGE, 0);
 	} else {
 		reply_err(req, errno);
@@ -105,8 +105,8 @@ static void add_static(struct dir_list *list, const struct node *node)
 {
 	add_name(list, ".", S_IFDIR);
 	add_name(list, "..", S_IFDIR);
-	for (size_t i = 0; node->kind == NODE_LOCK && door_names[i]; i++)
-		add_name(list, door_names[i], S_IFREG);
+	for (size_t i = 0; node->kind == NODE_LOCK && lock_file_names[i]; i++)
+		add_name(list, lock_file_names[i], S_IFREG);
 	for (const struct fixed_file *file = fixed_files; file->name; file++)
 		if (file->in == node->kind)
 			add_name(list, file->name, file->mode & S_IFMT);
@@ -206,19 +206,19 @@ static void dir_close(struct open_file *file)
 	content_drop(dir_of(file)->content);
 }
 
-static void dir_carry(struct carry *carry, struct open_file *file)
+static void dir_save_load(struct codec *codec, struct open_file *file)
 {
 	struct dir *dir = dir_of(file);
 
-	dir->content = content_carry(carry, &file->front->contents, dir->content);
+	dir->content = content_save_load(codec, &file->front->contents, dir->content);
 }
 
 static const struct file_ops dir_ops = {
 	.size = sizeof(struct dir),
-	.record = STORED_DIR,
+	.kind_of_record = RECORD_DIR,
 	.readdir = dir_read,
 	.close = dir_close,
-	.carry = dir_carry,
+	.save_load = dir_save_load,
 };
 
 void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -230,7 +230,7 @@ void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 	reply_open(req, file, file ? 0 : -errno);
 }
 
-void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
+void dir_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
 {
-	open_file_stored_carry(carry, front, &dir_ops, stored);
+	open_file_record_save_load(codec, front, &dir_ops, record);
 }

@@ -10,6 +10,6 @@
 void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi);
 /* Those that are remembered; the last call. */
 void dir_lists_finish(struct lists *lists);
-void dir_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
+void dir_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
 
 #endif

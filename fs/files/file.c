@@ -31,9 +31,9 @@ void file_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	if (node->kind == NODE_LOCKS)
 		locks_open(front, req, node, fi->flags);
-	else if (node->kind != NODE_DOOR)
+	else if (node->kind != NODE_LOCK_FILE)
 		text_open(front, req, node, fi->flags);
-	else if (node->door.advisory)
+	else if (node->lock_file.advisory)
 		advisory_open(front, req, node);
 	else
 		handle_open(front, req, node, fi->flags);
@@ -104,7 +104,7 @@ void file_poll(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi,
 		reply_poll(req, POLLIN | POLLOUT);
 }
 
-/* Only the flock door's files ask for it. */
+/* Only open files of `flock` ask for it. */
 void file_flush(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct request *req = request_of(fuse);
@@ -128,9 +128,9 @@ void file_release(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 	reply_err(req, 0);
 }
 
-static bool is_of_door(const struct open_file *file)
+static bool is_of_lock_file(const struct open_file *file)
 {
-	return file->node && file->node->kind == NODE_DOOR;
+	return file->node && file->node->kind == NODE_LOCK_FILE;
 }
 
 void files_end(struct frontend *front)
@@ -140,7 +140,8 @@ void files_end(struct frontend *front)
 
 	holds_end(front);
 	while ((file = open_file_next(front, &slot)))
-		if (!front->lc || is_of_door(file)) /* questions for the others are under way */
+		if (!front->lc ||
+		    is_of_lock_file(file)) /* questions for the others are under way */
 			open_file_close(file);
 	if (front->lc)
 		return;

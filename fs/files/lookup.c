@@ -64,7 +64,7 @@ static struct node *lock_node(struct frontend *front, struct node *parent, const
 	node = node_get(front->nodes, parent, name, NODE_LOCK);
 	if (node && node->czxid != czxid) {
 		node->czxid = czxid;
-		stored_touch(&node->stored);
+		record_touch(&node->record);
 	}
 	return node;
 }
@@ -237,7 +237,7 @@ static void reply_queued(struct frontend *front, struct request *req, struct nod
 		return;
 	}
 	node->entry = *facts;
-	stored_touch(&node->stored);
+	record_touch(&node->record);
 	reply_node(front, req, node);
 }
 
@@ -335,8 +335,8 @@ static void lookup_entry(struct frontend *front, struct request *req, struct nod
 static void lookup_in_lock(struct frontend *front, struct request *req, struct node *parent,
                            const char *name)
 {
-	struct door door;
-	int r = door_parse(name, &door);
+	struct lock_file lock_file;
+	int r = lock_file_parse(name, &lock_file);
 
 	if (r == -EINVAL) {
 		log_line(LC_NOTICE,
@@ -345,13 +345,13 @@ static void lookup_in_lock(struct frontend *front, struct request *req, struct n
 		         parent->lock, name);
 		reply_err(req, EINVAL);
 	} else if (r == 0) {
-		struct node *node = node_get(front->nodes, parent, name, NODE_DOOR);
+		struct node *node = node_get(front->nodes, parent, name, NODE_LOCK_FILE);
 
 		if (!node) {
 			reply_err(req, ENOMEM);
 			return;
 		}
-		node->door = door;
+		node->lock_file = lock_file;
 		reply_node(front, req, node);
 	} else {
 		lookup_lock(front, req, parent, name);

@@ -88,7 +88,7 @@ static struct lc_attributes new_attributes(const struct frontend *front, const s
 		.uid = req->in.uid,
 		.gid = req->in.gid,
 		.mode = mode & 0777,
-		.door_mode = attributes_door_mode(mode),
+		.lock_file_mode = attributes_lock_file_mode(mode),
 	};
 
 	if (parent->kind == NODE_LOCK) {
@@ -109,7 +109,7 @@ static const struct lc_lock_info *seen_above(const struct frontend *front, struc
 	if (parent->kind != NODE_LOCK || !parent->known || attributes_timeout(front, parent) <= 0)
 		return NULL;
 	parent->info.children++;
-	stored_touch(&parent->stored);
+	record_touch(&parent->record);
 	return &parent->info;
 }
 

@@ -316,25 +316,25 @@ static void text_close(struct open_file *file)
 	content_drop(text_of(file)->content);
 }
 
-static void text_carry(struct carry *carry, struct open_file *base)
+static void text_save_load(struct codec *codec, struct open_file *base)
 {
 	struct text_file *file = text_of(base);
 
-	file->content = content_carry(carry, &base->front->contents, file->content);
-	CARRY_64(carry, file->czxid);
-	CARRY_BOOL(carry, file->written);
+	file->content = content_save_load(codec, &base->front->contents, file->content);
+	CODEC_64(codec, file->czxid);
+	CODEC_BOOL(codec, file->written);
 }
 
 static const struct file_ops text_ops = {
 	.size = sizeof(struct text_file),
-	.record = STORED_TEXT,
+	.kind_of_record = RECORD_TEXT,
 	.read = text_read,
 	.write = text_write,
 	.close = text_close,
-	.carry = text_carry,
+	.save_load = text_save_load,
 };
 
-void text_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
+void text_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
 {
-	open_file_stored_carry(carry, front, &text_ops, stored);
+	open_file_record_save_load(codec, front, &text_ops, record);
 }

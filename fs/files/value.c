@@ -89,7 +89,7 @@ static void value_written(void *ctx, int err)
 	if (!unpark_succeeded(ctx, err))
 		return;
 	file->written = true;
-	stored_touch(&file->base.stored);
+	record_touch(&file->base.record);
 	reply_write(write->parked.req, write->size);
 	parked_free(ctx);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "guard/guard.h"
 
-#include "guard/crew.h"
 #include "guard/round.h"
+#include "guard/scanners.h"
 #include "host/clock.h"
 #include "host/helper.h"
 #include "host/log.h"
@@ -24,7 +24,7 @@
 #define LOOK_US 10000
 #define LOOK_SLOWLY_US 500000
 #define LOOK_SLOWLY_AFTER_US 3000000
-/* No process was found, but the door was not closed: each scan takes this part of the time. */
+/* No process was found, but the lock file was not closed: each scan takes this part of the time. */
 #define LOOK_SELDOM 20
 /* Without a daemon it waits for those who hang no longer than this. */
 #define HANGS_US 60000000
@@ -153,13 +153,13 @@ static void note_ended(struct guard *guard)
  * overload the machine. So for that long, and no longer, everybody else may be kept from the
  * processors. Losses that users bring about as often as they like, by evicting each other, are not
  * worth that. */
-static enum crew_rank rank_of(const struct guard *guard, int64_t now)
+static enum scanners_rank rank_of(const struct guard *guard, int64_t now)
 {
 	int64_t left = guard->ended_us + guardian_lead_us(guard->on_lost) - now;
 
 	if (left > 0 && left <= GUARDIAN_KILL_LEAD_US)
-		return CREW_REALTIME;
-	return left > -FIRST_US ? CREW_FIRST : CREW_ORDINARY;
+		return SCANNERS_REALTIME;
+	return left > -FIRST_US ? SCANNERS_FIRST : SCANNERS_ORDINARY;
 }
 
 /* `at_once`: the lease's end does not wait for the end of a look at others. */
@@ -188,7 +188,7 @@ static struct round_lost look(struct guard *guard, bool at_once)
 static int64_t next_look(const struct guard *guard, const struct round_lost *lost, int64_t now)
 {
 	if (guard->looking)
-		return now + CREW_TEND_US;
+		return now + SCANNERS_TEND_US;
 	if (guard->again)
 		return now;
 	return lost->count > 0 ? guard->look_us : INT64_MAX;
@@ -251,7 +251,8 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	 * little to do, at its time. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	(void)sched_setscheduler(
-		0, SCHED_RR, &(struct sched_param){.sched_priority = CREW_REALTIME_PRIORITY + 1});
+		0, SCHED_RR,
+		&(struct sched_param){.sched_priority = SCANNERS_REALTIME_PRIORITY + 1});
 	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 	if (guard.fd >= 0 && guard.round && guard.timer >= 0)
 		run(&guard);

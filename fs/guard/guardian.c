@@ -340,7 +340,7 @@ bool guardian_lives(struct guardian *guardian)
 /* ---- over a reload ---- */
 
 /* The page says which slots are used. */
-static void count_slots(struct carry *carry, struct guardian *guardian)
+static void count_slots(struct codec *codec, struct guardian *guardian)
 {
 	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--) {
 		const struct slot *slot = &guardian->page->slots[i];
@@ -353,35 +353,35 @@ static void count_slots(struct carry *carry, struct guardian *guardian)
 		}
 		owner = get_owner(guardian, slot->uid);
 		if (!owner)
-			carry->refuse(strerror(ENOMEM));
+			codec->give_up(strerror(ENOMEM));
 		owner->slots++;
 		guardian->shares[i] = owner->user.uid;
 		guardian->open_count += is == SLOT_OPEN;
 	}
 }
 
-void guardian_carry(struct carry *carry, struct guardian **guardian)
+void guardian_save_load(struct codec *codec, struct guardian **guardian)
 {
 	struct guardian *own = *guardian;
 	bool is = own;
 	size_t size = sizeof(struct page);
 
-	CARRY_BOOL(carry, is);
-	CARRY_SIZE(carry, size, SIZE_MAX / 2);
+	CODEC_BOOL(codec, is);
+	CODEC_SIZE(codec, size, SIZE_MAX / 2);
 	if (size != sizeof(struct page))
-		carry->refuse("the guardian is of another version");
+		codec->give_up("the guardian is of another version");
 	if (!is)
 		return;
-	if (carry->loads)
+	if (codec->loads)
 		own = calloc(1, sizeof(*own));
 	if (!own)
-		carry->refuse(strerror(ENOMEM));
-	CARRY_LASTING_FD(carry, own->page_fd);
-	CARRY_LASTING_FD(carry, own->fd);
-	if (carry->loads && !carry->checks) {
+		codec->give_up(strerror(ENOMEM));
+	CODEC_LASTING_FD(codec, own->page_fd);
+	CODEC_LASTING_FD(codec, own->fd);
+	if (codec->loads && !codec->checks) {
 		if (!map_page(own))
-			carry->refuse(strerror(errno));
-		count_slots(carry, own);
+			codec->give_up(strerror(errno));
+		count_slots(codec, own);
 	}
 	*guardian = own;
 }
@@ -391,18 +391,18 @@ static enum slot_state state_of(const struct guardian *guardian, int slot)
 	return STATE_OF(atomic_load(&guardian->page->slots[slot].word));
 }
 
-int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot)
+int guardian_slot_save_load(struct codec *codec, struct guardian *guardian, int slot)
 {
-	CARRY_RANGE(carry, slot, -1, GUARDIAN_SLOTS - 1);
-	if (!carry->loads || carry->checks || slot < 0)
+	CODEC_RANGE(codec, slot, -1, GUARDIAN_SLOTS - 1);
+	if (!codec->loads || codec->checks || slot < 0)
 		return slot;
 	if (!guardian || guardian->has_owner[slot] || state_of(guardian, slot) == SLOT_FREE)
-		carry->refuse("the state has a holder that the guardian does not know");
+		codec->give_up("the state has a holder that the guardian does not know");
 	guardian->has_owner[slot] = true;
 	return slot;
 }
 
-void guardian_carried(struct guardian *guardian)
+void guardian_loaded(struct guardian *guardian)
 {
 	for (int i = 0; guardian && i < GUARDIAN_SLOTS; i++)
 		if (!guardian->has_owner[i] && state_of(guardian, i) != SLOT_FREE)

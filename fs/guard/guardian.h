@@ -15,15 +15,15 @@
  * A holder with a longest time (most=) has a deadline of its own. The lock is not given away before
  * the holder is gone, so it is stopped from that deadline on, not before.
  *
- * Of the processes that have the lost door open, these are stopped: its opener, the opener's
+ * Of the processes that have the lost lock file open, these are stopped: its opener, the opener's
  * descendants, and once the opener has ended, processes without a known ancestor (a child outlives
  * its parent). Never
  *
- *   - a process whose nearest opener of that door still holds the lock;
+ *   - a process whose nearest opener of that lock file still holds the lock;
  *   - a process that the taker's own user may not signal, by kill(2);
  *   - an unrelated process, while the opener lives: a descriptor can be sent to any process.
  *
- * For a `flock` door the opener is the process that took the lock by fcntl(2), or opened the file
+ * For a `flock` file the opener is the process that took the lock by fcntl(2), or opened the file
  * that flock(2) locks; processes that have it open and hold nothing are left alone.
  *
  * Each signal is a line in the log. The guardian writes it itself, since the daemon may be dead.
@@ -93,22 +93,22 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
 void guardian_end(struct guardian *guardian, bool clean);
 
 /* All for the daemon; a NULL guardian is no guardian. */
-/* Which mount's doors these are: mountpoint_identify(). */
+/* Which mount's lock files these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
-/* A process that has a door open. */
+/* A process that has a lock file open. */
 struct guarded {
 	uid_t uid; /* of the taker; another user's process may have got the file */
 	struct process_id process;
 	const char *lock; /* for the log */
-	uint64_t ino;     /* of the door's file */
+	uint64_t ino;     /* of the lock file */
 	int64_t until_us; /* it may hold so long; INT64_MAX */
 };
 
 /* The process holds now. Returns a slot; -ENOLCK: too many are guarded; -ESHUTDOWN: the guardian is
  * dead. While its request is pending. */
 int guardian_hold(struct guardian *guardian, const struct guarded *who);
-/* The process has a door open that needs no hold, and must not be taken for a loser. Returns a
+/* The process has a lock file open that needs no hold, and must not be taken for a loser. Returns a
  * slot, or as above. While its request is pending. */
 int guardian_see(struct guardian *guardian, const struct guarded *who);
 /* The slot's process may hold until another time. */
@@ -119,7 +119,7 @@ void guardian_release(struct guardian *guardian, int slot);
  * over finds the slots of all recorded holders, and frees the others. */
 void guardian_free_released(struct guardian *guardian);
 /* The lock is lost: at the deadline, or before it, by an eviction or with the session. Processes
- * that have the door open are stopped until the slot is released. */
+ * that have the lock file open are stopped until the slot is released. */
 void guardian_lose(struct guardian *guardian, int slot);
 
 /* For the loop's poll(2), -1 without one. The guardian says nothing, so what can be read is its
@@ -131,15 +131,15 @@ int guardian_page(const struct guardian *guardian);
 bool guardian_lives(struct guardian *guardian);
 
 /* The other half goes on; a slot that somebody has, or -1. */
-void guardian_carry(struct carry *carry, struct guardian **guardian);
-int guardian_slot_carry(struct carry *carry, struct guardian *guardian, int slot);
+void guardian_save_load(struct codec *codec, struct guardian **guardian);
+int guardian_slot_save_load(struct codec *codec, struct guardian *guardian, int slot);
 /* All owners of slots were read. The other slots had no recorded owner when the daemon crashed:
  * they are free. */
-void guardian_carried(struct guardian *guardian);
+void guardian_loaded(struct guardian *guardian);
 /* The guardian stops, or has stopped, the slot's process. */
 bool guardian_has_lost(const struct guardian *guardian, int slot);
-/* The signal that it was about to send, or has sent, to a process that has the slot's door open; 0:
- * none. Known before that process can have ended. */
+/* The signal that it was about to send, or has sent, to a process that has the slot's lock file
+ * open; 0: none. Known before that process can have ended. */
 int guardian_stopped(const struct guardian *guardian, int slot);
 /* Whether it may signal the processes of that user. */
 bool guardian_reaches(const struct guardian *guardian, uid_t uid);

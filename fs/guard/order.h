@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * order.h - the order in which processes are scanned: first the descendants of losers, since these
- * most probably have a lost door open; and among these, as among all others, one process of each
- * user in turn, so that no user waits for all the processes of another. Pure.
+ * most probably have a lost lock file open; and among these, as among all others, one process of
+ * each user in turn, so that no user waits for all the processes of another. Pure.
  */
 #ifndef FS_ORDER_H
 #define FS_ORDER_H

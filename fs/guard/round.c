@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * round.c - see round.h. All scans and signals run in a child of the crew, with the data of the
+ * round.c - see round.h. All scans and signals run in a child of the scanners, with the data of the
  * moment when it was forked.
  */
 #include "guard/round.h"
 
-#include "guard/crew.h"
 #include "guard/order.h"
 #include "guard/scan.h"
+#include "guard/scanners.h"
 #include "guard/slot_index.h"
 #include "guard/stop.h"
 #include "host/clock.h"
@@ -54,7 +54,7 @@ struct round {
 	const struct page *page;
 	enum on_lost on_lost;
 	struct stops *stops;
-	struct crew *crew;
+	struct scanners *scanners;
 	_Atomic bool *open;       /* shared, by slot: somebody of it was to be stopped, */
 	_Atomic bool *told;       /*   and its opener was sent SIGTERM */
 	_Atomic unsigned *unseen; /* shared: how many could not be looked into */
@@ -133,8 +133,8 @@ static void stop(struct round *round, int slot, uid_t taker)
 
 enum { UNKNOWN = -1, BYSTANDER = -2 };
 
-/* The slot by which this process opened the door. A slot that holds is preferred to a lost one,
- * and that to a slot that holds nothing. */
+/* The slot by which this process opened the lock file. A slot that holds is preferred to a lost
+ * one, and that to a slot that holds nothing. */
 static int slot_of(const struct round *round, const struct process_ref *process, uint64_t ino,
                    struct slot_now *ret_now)
 {
@@ -177,7 +177,7 @@ static int slot_of_pid(const struct round *round, pid_t pid, uint64_t ino, struc
 	return found;
 }
 
-/* Which hold of this door the process descends from, or is the opener of: the nearest.
+/* Which hold of this lock file the process descends from, or is the opener of: the nearest.
  * UNKNOWN: none that is known. BYSTANDER: none, and it was opened without holding. */
 static int nearest_opener(const struct round *round, uint64_t ino, struct slot_now *ret_now)
 {
@@ -214,7 +214,7 @@ static bool opener_lives(const struct slot_now *now)
 }
 
 /* The process descends from no known one. While the opener lives, somebody has passed the
- * descriptor to the process, perhaps unasked. While another process holds at that door, the
+ * descriptor to the process, perhaps unasked. While another process holds at that lock file, the
  * descriptor may be of that one. */
 static void look_at_orphan(struct round *round, uint64_t ino)
 {
@@ -264,7 +264,7 @@ static bool has_number(const struct numbers *numbers, uint64_t number)
 }
 
 /* Another filesystem may have the number, too. */
-static bool is_lost_door(const struct round *round, const struct seen_file *file)
+static bool is_lost_lock_file(const struct round *round, const struct seen_file *file)
 {
 	return has_number(&round->inos, file->ino) &&
 	       scan_is_on_mount(file, round->page->mount_id, round->page->device);
@@ -276,7 +276,7 @@ static bool look_at(struct round *round, const struct seen_file *file, bool own)
 	struct slot_now now;
 	int slot;
 
-	if (!is_lost_door(round, file))
+	if (!is_lost_lock_file(round, file))
 		return true;
 	slot_index_follow(&round->index);
 	slot = own ? slot_of(round, &round->subject.ref, file->ino, &now)
@@ -364,7 +364,8 @@ static int compare_openers(const void *a, const void *b)
 	return ((const struct opener *)a)->pid - ((const struct opener *)b)->pid;
 }
 
-/* Nobody could look whether the process has a lost door open. Openers are known without that. */
+/* Nobody could look whether the process has a lost lock file open. Openers are known without that.
+ */
 static void note_unseen(struct round *round)
 {
 	if (process_runs(&round->subject.ref) &&
@@ -405,10 +406,10 @@ struct round *round_create(struct page *page, enum on_lost on_lost)
 	round->open = memory_share(GUARDIAN_SLOTS * sizeof(round->open[0]));
 	round->told = memory_share(GUARDIAN_SLOTS * sizeof(round->told[0]));
 	round->unseen = memory_share(sizeof(*round->unseen));
-	round->processes = memory_share(CREW_JOBS_MAX * sizeof(round->processes[0]));
-	round->crew = crew_create(round);
+	round->processes = memory_share(SCANNERS_JOBS_MAX * sizeof(round->processes[0]));
+	round->scanners = scanners_create(round);
 	round->stops = stops_create(page);
-	if (round->open && round->told && round->unseen && round->processes && round->crew &&
+	if (round->open && round->told && round->unseen && round->processes && round->scanners &&
 	    round->stops)
 		return round;
 	free(round);
@@ -447,7 +448,7 @@ struct round_lost round_note(struct round *round)
 /* The jobs: each opener once. Returns how many. */
 static size_t list_openers(struct round *round)
 {
-	struct job *jobs = crew_jobs(round->crew);
+	struct job *jobs = scanners_jobs(round->scanners);
 	size_t count = 0;
 
 	for (int i = 0; i < round->opener_count; i++) {
@@ -462,25 +463,25 @@ static size_t list_openers(struct round *round)
 	return count;
 }
 
-void round_rank(struct round *round, enum crew_rank rank)
+void round_rank(struct round *round, enum scanners_rank rank)
 {
-	crew_rank(round->crew, rank);
+	scanners_rank(round->scanners, rank);
 }
 
-static pid_t pids[CREW_JOBS_MAX];
+static pid_t pids[SCANNERS_JOBS_MAX];
 
 static void find_kin(struct round *round)
 {
-	struct job *jobs = crew_jobs(round->crew);
+	struct job *jobs = scanners_jobs(round->scanners);
 
-	round->process_count = scan_pids(pids, CREW_JOBS_MAX);
+	round->process_count = scan_pids(pids, SCANNERS_JOBS_MAX);
 	for (size_t i = 0; i < round->process_count; i++) {
 		jobs[i] = (struct job){.pid = pids[i]};
 		round->processes[i] = (struct order_process){.pid = pids[i], .uid = UNKNOWN_UID};
 	}
 	round->phase = ROUND_KIN;
 	round->began_us = clock_now_us();
-	crew_start(round->crew, look_at_kin, NULL, round->process_count);
+	scanners_start(round->scanners, look_at_kin, NULL, round->process_count);
 }
 
 /* Before any of them ends: their children are others' then. */
@@ -497,14 +498,14 @@ static void note_kin(struct round *round)
 static void look_at_openers(struct round *round)
 {
 	round->phase = ROUND_OPENERS;
-	crew_start(round->crew, look_at_opener, NULL, list_openers(round));
+	scanners_start(round->scanners, look_at_opener, NULL, list_openers(round));
 }
 
 void round_begin(struct round *round)
 {
 	int count = 0;
 
-	crew_stop(round->crew);
+	scanners_stop(round->scanners);
 	for (int i = 0; i < round->used; i++) {
 		struct slot_now now = slots_look(round->page, i);
 
@@ -528,9 +529,9 @@ void round_begin(struct round *round)
 /* Including processes that came meanwhile. */
 static void look_at_all(struct round *round)
 {
-	static struct order_process all[CREW_JOBS_MAX];
-	struct job *jobs = crew_jobs(round->crew);
-	size_t count = scan_pids(pids, CREW_JOBS_MAX);
+	static struct order_process all[SCANNERS_JOBS_MAX];
+	struct job *jobs = scanners_jobs(round->scanners);
+	size_t count = scan_pids(pids, SCANNERS_JOBS_MAX);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct order_process *known =
@@ -544,7 +545,7 @@ static void look_at_all(struct round *round)
 		jobs[i] = (struct job){.pid = all[i].pid};
 	round->phase = ROUND_ALL;
 	atomic_store(round->unseen, 0);
-	crew_start(round->crew, look_at_process, whose, count);
+	scanners_start(round->scanners, look_at_process, whose, count);
 }
 
 static void end_round(struct round *round, const struct opener *opener)
@@ -559,7 +560,7 @@ static void end_round(struct round *round, const struct opener *opener)
 
 bool round_tend(struct round *round)
 {
-	if (!crew_tend(round->crew) &&
+	if (!scanners_tend(round->scanners) &&
 	    (round->phase != ROUND_KIN || clock_now_us() - round->began_us < KIN_US))
 		return false;
 	switch (round->phase) {
@@ -591,10 +592,10 @@ bool round_found(const struct round *round)
 
 bool round_hangs(const struct round *round)
 {
-	return crew_left(round->crew) > 0;
+	return scanners_left(round->scanners) > 0;
 }
 
 unsigned long round_looks_ended(const struct round *round)
 {
-	return crew_ended(round->crew);
+	return scanners_ended(round->scanners);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * round.h - one look at all slots that are lost: first at the opener of each, then at all
- * processes that may have a lost door open, in the order that order.h says. guardian.h says
+ * processes that may have a lost lock file open, in the order that order.h says. guardian.h says
  * which of them are stopped.
  *
  *   round_note() ─► round_begin() ─► round_tend() ... true ─► again, until nobody is open
  *
- * A crew does it, since a read of another process may hang.
+ * Scanners do it, since a read of another process may hang.
  */
 #ifndef FS_ROUND_H
 #define FS_ROUND_H
 
-#include "guard/crew.h"
+#include "guard/scanners.h"
 #include "guard/slots.h"
 
 struct round;
@@ -29,8 +29,8 @@ struct round_lost round_note(struct round *round);
 /* Of what is noted; a round that is under way ends. */
 void round_begin(struct round *round);
 /* How the children that look run from now on. */
-void round_rank(struct round *round, enum crew_rank rank);
-/* True: it is over. To be called every CREW_TEND_US. */
+void round_rank(struct round *round, enum scanners_rank rank);
+/* True: it is over. To be called every SCANNERS_TEND_US. */
 bool round_tend(struct round *round);
 /* In the round that is over somebody was to be stopped, and may not be gone yet. */
 bool round_found(const struct round *round);

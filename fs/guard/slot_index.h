@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * slot_index.h - slots by process and door, and by door alone, for the guardian and the children
- * it looks with. An entry says where to look, and nothing more: the slot itself tells.
+ * slot_index.h - slots by process and lock file, and by lock file alone, for the guardian and the
+ * children it looks with. An entry says where to look, and nothing more: the slot itself tells.
  */
 #ifndef FS_SLOT_INDEX_H
 #define FS_SLOT_INDEX_H

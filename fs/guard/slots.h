@@ -15,7 +15,7 @@ enum slot_state {
 	SLOT_FREE,
 	SLOT_HELD,
 	SLOT_LOST, /* said by the daemon, or the deadline came; until it is released */
-	SLOT_OPEN, /* has the door open and holds nothing */
+	SLOT_OPEN, /* has the lock file open and holds nothing */
 };
 
 /* State and generation in one word: a slot that was freed and used again meanwhile is
@@ -35,7 +35,7 @@ struct slot {
 	uid_t uid;                /* of the taker: those it might signal are stopped */
 	uint64_t start;           /* with pid the opener's identity, and so is this: */
 	uint64_t number;          /* process_number() of it; 0: the kernel gives none */
-	uint64_t ino;             /* of the door's file */
+	uint64_t ino;             /* of the lock file */
 	_Atomic int64_t until_us; /* HELD: when it is LOST if nobody has said so; INT64_MAX */
 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-static const struct door_ops advisory_ops;
+static const struct lock_file_ops advisory_ops;
 
 static struct advisory *advisory_of(struct open_file *file)
 {
@@ -27,8 +27,8 @@ static struct advisory *advisory_of(struct open_file *file)
 /* The guardian must tell the opener from a process that has lost the lock. 0 or -errno. */
 static int begin_advisory(struct advisory *file, struct request *req)
 {
-	struct guardian *guardian = file->door.base.front->guardian;
-	const struct node *node = file->door.base.node;
+	struct guardian *guardian = file->lock_file.base.front->guardian;
+	const struct node *node = file->lock_file.base.node;
 	struct guarded guarded;
 
 	file->opener_life = -1;
@@ -57,7 +57,7 @@ void advisory_open(struct frontend *front, struct request *req, struct node *nod
 /* It was made through that file. */
 static bool is_by(const struct flock_claim *claim, const struct advisory *file)
 {
-	return claim->base.file == &file->door.base;
+	return claim->base.file == &file->lock_file.base;
 }
 
 /* Drops the claims by fcntl of that owner; or if that is NULL, all claims made through the file. */
@@ -65,11 +65,11 @@ static void drop_claims(struct advisory *file, const uint64_t *owner)
 {
 	struct flock_claim *claim, *next;
 
-	DL_FOREACH_SAFE(file->door.base.node->claims, claim, next)
+	DL_FOREACH_SAFE(file->lock_file.base.node->claims, claim, next)
 		if (owner ? claim->id.kind != CLAIM_FLOCK && claim->id.owner == *owner
 		          : is_by(claim, file))
 			flock_claim_drop(claim);
-	holds_drop_where(file->door.base.front, file, owner);
+	holds_drop_where(file->lock_file.base.front, file, owner);
 }
 
 /* The process may have given the file to a child: from now on the child's lock is not shared
@@ -80,7 +80,7 @@ static void part_from(struct advisory *file, pid_t thread)
 	struct flock_claim *claim;
 	pid_t process = 0;
 
-	DL_FOREACH(file->door.base.node->claims, claim) {
+	DL_FOREACH(file->lock_file.base.node->claims, claim) {
 		if (!is_by(claim, file) || claim->id.kind != CLAIM_FLOCK)
 			continue;
 		if (!process)
@@ -122,7 +122,7 @@ static void take_claim(struct advisory *file, struct request *req, enum claim_ki
 {
 	struct claim_request request = {
 		.file = file,
-		.node = file->door.base.node,
+		.node = file->lock_file.base.node,
 		.kind = kind,
 		.owner = owner,
 		.mode = mode,
@@ -130,7 +130,7 @@ static void take_claim(struct advisory *file, struct request *req, enum claim_ki
 		.uid = req->in.uid,
 	};
 
-	if (file->door.base.front->read_only) {
+	if (file->lock_file.base.front->read_only) {
 		reply_err(req, EROFS);
 		return;
 	}
@@ -139,17 +139,17 @@ static void take_claim(struct advisory *file, struct request *req, enum claim_ki
 		return;
 	}
 	family_identify((pid_t)req->in.pid, &request.asker);
-	flock_claim_take(file->door.base.front, req, &request);
+	flock_claim_take(file->lock_file.base.front, req, &request);
 }
 
 static void drop_own_claim(struct advisory *file, struct request *req, enum claim_kind kind,
                            uint64_t owner)
 {
-	struct flock_claim *claim = flock_claim_find(file->door.base.node, kind, owner);
+	struct flock_claim *claim = flock_claim_find(file->lock_file.base.node, kind, owner);
 
 	if (claim)
 		flock_claim_drop(claim);
-	holds_drop_where(file->door.base.front, file, &owner);
+	holds_drop_where(file->lock_file.base.front, file, &owner);
 	reply_err(req, 0);
 }
 
@@ -211,7 +211,8 @@ static const char *znode_of(const struct hold *hold)
 	return hold ? lc_znode(hold->taker) : NULL;
 }
 
-/* The claim that has this entry of the queue; NULL: it is another mount's or another door's. */
+/* The claim that has this entry of the queue; NULL: it is another mount's or another lock file's.
+ */
 static const struct flock_claim *claim_of_entry(const struct node *node,
                                                 const struct lc_entry *entry)
 {
@@ -314,10 +315,10 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
                         const struct process_id *asker)
 {
-	const struct flock_claim *own = find_by_fcntl(file->door.base.node, owner);
+	const struct flock_claim *own = find_by_fcntl(file->lock_file.base.node, owner);
 	const struct hold *hold =
 		own ? own->base.hold
-		    : flock_claim_companion(file->door.base.node, CLAIM_FCNTL, asker);
+		    : flock_claim_companion(file->lock_file.base.node, CLAIM_FCNTL, asker);
 
 	return hold && (hold->audit.mode == LC_EXCLUSIVE || mode == LC_SHARED) &&
 	       lc_holds(hold->taker);
@@ -361,13 +362,13 @@ static void advisory_getlk(struct open_file *base, struct request *req, uint64_t
 /* ---- the descriptor ---- */
 
 /* The claim by which the asking process has the lock with this file; NULL. A lock by fcntl
- * belongs to the process with every open file of the door. */
+ * belongs to the process with every open file of the lock file. */
 static struct flock_claim *find_claim(const struct advisory *file, pid_t thread)
 {
 	struct flock_claim *claim, *found = NULL;
 	pid_t process = 0;
 
-	DL_FOREACH(file->door.base.node->claims, claim) {
+	DL_FOREACH(file->lock_file.base.node->claims, claim) {
 		if (is_by(claim, file) && claim->id.kind == CLAIM_FLOCK)
 			return claim;
 		if (claim->id.kind == CLAIM_FLOCK)
@@ -402,40 +403,40 @@ static int keep_reason(struct open_file *base, const char *data, size_t size)
 
 /* ---- the kind ---- */
 
-static void advisory_carry(struct carry *carry, struct open_file *base)
+static void advisory_save_load(struct codec *codec, struct open_file *base)
 {
 	struct advisory *file = advisory_of(base);
 
-	caller_carry(carry, &file->opener);
-	file->opener_life = process_life_carry(carry, file->opener.process.pid, budget_uid(file),
-	                                       file->opener_life);
-	file->slot = guardian_slot_carry(carry, base->front->guardian, file->slot);
-	door_carry(carry, base);
-	carry_copy(carry, file->reason, sizeof(file->reason));
+	caller_save_load(codec, &file->opener);
+	file->opener_life = process_life_save_load(codec, file->opener.process.pid,
+	                                           budget_uid(file), file->opener_life);
+	file->slot = guardian_slot_save_load(codec, base->front->guardian, file->slot);
+	open_lock_file_save_load(codec, base);
+	codec_copy(codec, file->reason, sizeof(file->reason));
 }
 
-static const struct door_ops advisory_ops = {
+static const struct lock_file_ops advisory_ops = {
 	.file =
 		{
 			.size = sizeof(struct advisory),
-			.record = STORED_ADVISORY,
+			.kind_of_record = RECORD_ADVISORY,
 			.described = true,
-			.read = door_read,
-			.write = door_write,
-			.fsync = door_fsync,
-			.poll = door_poll,
+			.read = lock_file_read,
+			.write = lock_file_write,
+			.fsync = lock_file_fsync,
+			.poll = lock_file_poll,
 			.flush = advisory_flush,
 			.flock = advisory_flock,
 			.getlk = advisory_getlk,
 			.setlk = advisory_setlk,
 			.close = advisory_close,
-			.carry = advisory_carry,
+			.save_load = advisory_save_load,
 		},
 	.claim = find_base,
 	.keep_reason = keep_reason,
 };
 
-void advisory_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
+void advisory_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
 {
-	open_file_stored_carry(carry, front, &advisory_ops.file, stored);
+	open_file_record_save_load(codec, front, &advisory_ops.file, record);
 }

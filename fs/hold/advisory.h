@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * advisory.h - an open file of a lock's `flock` door. Opening takes nothing; flock(2)
+ * advisory.h - an open file of a lock's `flock` file. Opening takes nothing; flock(2)
  * and fcntl(2) do, and each of them is a place in the same queue as an open of another
- * door. Their meaning: see flock_claim.h.
+ * lock file. Their meaning: see flock_claim.h.
  *
  * The kernel sends no unlock for locks that it does not know: none comes at close, but a FLUSH for
  * every close of a descriptor, which ends the process's fcntl locks, and a RELEASE after the last,
  * which ends the rest.
  *
- * It reads, writes and polls as a held door while a lock is held through the file, or by the
+ * It reads, writes and polls as a held lock file while a lock is held through the file, or by the
  * fcntl lock of the process that asks. Otherwise there is nothing to read, and what is written
  * is the reason of the locks to come.
  */
 #ifndef FS_ADVISORY_H
 #define FS_ADVISORY_H
 
-#include "hold/door_file.h"
 #include "hold/hold.h"
+#include "hold/open_lock_file.h"
 
 /* Bytes of a reason that is written before the lock is held: EFBIG. Each taker that waits
  * keeps its own. */
 #define ADVISORY_REASON_MAX 255
 
 struct advisory {
-	struct door_file door;
+	struct open_lock_file lock_file;
 	struct caller opener;
 	int opener_life;                      /* family_watch() */
 	int slot;                             /* the guardian's */
@@ -32,6 +32,6 @@ struct advisory {
 
 /* Answers the request. */
 void advisory_open(struct frontend *front, struct request *req, struct node *node);
-void advisory_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
+void advisory_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
 
 #endif

@@ -35,7 +35,7 @@ static void session_asked(void *ctx, int err, int64_t renewed_ms)
 	DL_FOREACH(question->front->holds->held, hold)
 		if (err == -ENOENT && hold->serial == question->serial) {
 			audit_after(&hold->audit, question->ahead);
-			stored_touch(&hold->stored);
+			record_touch(&hold->record);
 		}
 	free_question(question);
 }

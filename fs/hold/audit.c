@@ -327,23 +327,24 @@ void audit_end(struct audit *audit, const struct lc_taker *taker)
 	*audit = (struct audit){0};
 }
 
-void audit_carry(struct carry *carry, struct audit *audit, struct audit_log *log, const char *lock)
+void audit_save_load(struct codec *codec, struct audit *audit, struct audit_log *log,
+                     const char *lock)
 {
 	const char *by, *after;
 
 	audit->log = log;
 	audit->lock = lock;
-	caller_carry(carry, &audit->caller);
-	CARRY_U32(carry, audit->uid);
-	CARRY_ENUM(carry, audit->mode, LC_SHARED);
-	CARRY_64(carry, audit->asked_us);
-	CARRY_64(carry, audit->granted_us);
-	CARRY_64(carry, audit->since_ms);
-	CARRY_ENUM(carry, audit->end, HISTORY_EVICTED);
-	by = carry_text(carry, audit->by);
-	if (carry->loads && by)
+	caller_save_load(codec, &audit->caller);
+	CODEC_U32(codec, audit->uid);
+	CODEC_ENUM(codec, audit->mode, LC_SHARED);
+	CODEC_64(codec, audit->asked_us);
+	CODEC_64(codec, audit->granted_us);
+	CODEC_64(codec, audit->since_ms);
+	CODEC_ENUM(codec, audit->end, HISTORY_EVICTED);
+	by = codec_text(codec, audit->by);
+	if (codec->loads && by)
 		audit->by = strdup(by);
-	after = carry_text(carry, audit->after);
-	if (carry->loads && after)
+	after = codec_text(codec, audit->after);
+	if (codec->loads && after)
 		audit->after = strdup(after);
 }

@@ -56,7 +56,8 @@ void audit_parted(struct audit *audit, pid_t pid, int life);
 void audit_end(struct audit *audit, const struct lc_taker *taker);
 
 /* `lock`: as for audit_begin(). */
-void audit_carry(struct carry *carry, struct audit *audit, struct audit_log *log, const char *lock);
+void audit_save_load(struct codec *codec, struct audit *audit, struct audit_log *log,
+                     const char *lock);
 
 /* A refusal of somebody for whom nothing was begun.
  * `error`: negative; `why`: in words, NULL for the usual ones. */

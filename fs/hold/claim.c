@@ -17,13 +17,13 @@
 int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
                const struct caller *caller, uid_t uid)
 {
-	const struct node *door = file->node;
+	const struct node *lock_file = file->node;
 	struct guardian *guardian = hold->front->guardian;
 	const struct guarded guarded = {
 		.uid = uid,
 		.process = caller->process,
-		.lock = door->lock,
-		.ino = door->ino,
+		.lock = lock_file->lock,
+		.ino = lock_file->ino,
 		.until_us = hold->most_until_us,
 	};
 
@@ -39,16 +39,16 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 			log_line_of(uid, LC_WARNING,
 			            "%s: its taker is not visible here, and could not be "
 			            "stopped if it lost the lock",
-			            door->lock);
+			            lock_file->lock);
 		else if (!guardian_reaches(guardian, uid))
 			log_line_of(
 				uid, LC_WARNING,
 				"%s: its taker, pid %d, is of uid %u, and could not be stopped if "
 				"it lost the lock",
-				door->lock, (int)caller->process.pid, (unsigned)uid);
+				lock_file->lock, (int)caller->process.pid, (unsigned)uid);
 		claim->slot = guardian_hold(guardian, &guarded);
 		if (claim->slot < 0) {
-			audit_refuse(&hold->front->holds->audit_log, door->lock, caller, uid,
+			audit_refuse(&hold->front->holds->audit_log, lock_file->lock, caller, uid,
 			             claim->slot,
 			             guardian_fd(guardian) < 0 ? "there is no guardian"
 			                                       : "on_lost could not stop so many");
@@ -59,9 +59,9 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 	claim->life = family_watch(caller->process.pid);
 	if (claim->life < 0 && caller->process.pid > 0 && errno == EMFILE)
 		log_line(LC_WARNING, "%s: no descriptor is left, nobody can join its holder",
-		         door->lock);
+		         lock_file->lock);
 	DL_APPEND(hold->claims, claim);
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	return 0;
 }
 
@@ -128,7 +128,7 @@ void claim_part(struct claim *claim)
 		audit_parted(&hold->audit, claim->pid, claim->life);
 	family_unwatch(claim->pid, claim->life);
 	DL_DELETE(hold->claims, claim);
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	claim->hold = NULL;
 	if (claim->watches_waiters && hold->claims && hold->taker && !anybody_watches(hold))
 		lc_watch_waiters(hold->taker, NULL);
@@ -145,8 +145,8 @@ void claim_move(struct claim *claim, struct hold *to)
 	claim->hold = to;
 	claim->watches_waiters = false;
 	DL_APPEND(to->claims, claim);
-	stored_touch(&from->stored);
-	stored_touch(&to->stored);
+	record_touch(&from->record);
+	record_touch(&to->record);
 	guardian_limit(to->front->guardian, claim->slot, to->most_until_us);
 	if (!from->claims)
 		hold_free(from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * flock_claim.c - see flock_claim.h. The claims of a lock, and the requests that wait for one, are
- * in lists of its door's node.
+ * in lists of its lock file's node.
  */
 #include "hold/flock_claim.h"
 
@@ -70,7 +70,7 @@ static bool is_companion(const struct hold *hold, enum claim_kind kind,
 	DL_FOREACH(hold->claims, base) {
 		const struct flock_claim *claim;
 
-		if (!base->file->ops->flock) /* a door that has joined it */
+		if (!base->file->ops->flock) /* a lock file that has joined it */
 			continue;
 		claim = flock_claim_of(base);
 		if (claim_kinds_alike(claim->id.kind, kind))
@@ -96,7 +96,7 @@ struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind
 static void replace_by(struct ask *ask, struct hold *hold)
 {
 	ask->replaces = hold;
-	stored_touch(&ask->hold->stored);
+	record_touch(&ask->hold->record);
 }
 
 void flock_claim_drop(struct flock_claim *claim)
@@ -121,13 +121,13 @@ static void set_claim_mode(struct flock_claim *claim, enum lc_mode mode)
 {
 	assert(mode == LC_SHARED || claim->base.hold->audit.mode == LC_EXCLUSIVE);
 	claim->mode = mode;
-	stored_touch(&claim->base.hold->stored);
+	record_touch(&claim->base.hold->record);
 }
 
 void flock_claim_disown(struct flock_claim *claim)
 {
 	claim->process.pid = 0;
-	stored_touch(&claim->base.hold->stored);
+	record_touch(&claim->base.hold->record);
 }
 
 /* The process that is stopped when the lock is lost. An open file goes from process to process: the
@@ -151,7 +151,7 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 	}
 	/* First, since a claim that has joined may be the only one: it cannot part any more. */
 	if (claim && list_claim(request->node, claim)) {
-		r = claim_join(&claim->base, hold, &request->file->door.base,
+		r = claim_join(&claim->base, hold, &request->file->lock_file.base,
 		               guarded_caller(request), request->uid);
 		if (r < 0)
 			unlist_claim(request->node, claim);
@@ -215,7 +215,7 @@ static bool has_claim_on(const struct ask *ask, const struct hold *hold)
 	DL_FOREACH(hold->claims, base) {
 		const struct flock_claim *claim;
 
-		if (!base->file->ops->flock) /* a door that has joined it */
+		if (!base->file->ops->flock) /* a lock file that has joined it */
 			continue;
 		claim = flock_claim_of(base);
 		if (claim_kinds_alike(claim->id.kind, request->kind)
@@ -321,20 +321,20 @@ void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t
 
 /* ---- over a reload ---- */
 
-static struct open_file *file_carry(struct carry *carry, struct frontend *front,
-                                    struct open_file *file)
+static struct open_file *file_save_load(struct codec *codec, struct frontend *front,
+                                        struct open_file *file)
 {
 	uint64_t fh = file ? file->fh : 0;
 
-	CARRY_64(carry, fh);
-	if (carry->loads)
+	CODEC_64(codec, fh);
+	if (codec->loads)
 		file = open_file_find(front, fh);
 	if (!file || !file->ops->flock)
-		carry->refuse("the state has a lock without a file");
+		codec->give_up("the state has a lock without a file");
 	return file;
 }
 
-static struct hold *hold_of_serial(struct carry *carry, struct frontend *front, uint64_t serial)
+static struct hold *hold_of_serial(struct codec *codec, struct frontend *front, uint64_t serial)
 {
 	struct hold *hold;
 
@@ -342,29 +342,29 @@ static struct hold *hold_of_serial(struct carry *carry, struct frontend *front, 
 		if (hold->serial == serial)
 			return hold;
 	if (serial != 0)
-		carry->refuse("the state has a new lock without an old one");
+		codec->give_up("the state has a new lock without an old one");
 	return NULL;
 }
 
-static void ask_carry(struct carry *carry, struct hold *hold)
+static void ask_save_load(struct codec *codec, struct hold *hold)
 {
-	struct ask *ask = carry->loads ? calloc(1, sizeof(*ask)) : hold->ctx;
+	struct ask *ask = codec->loads ? calloc(1, sizeof(*ask)) : hold->ctx;
 	struct claim_request *request = &ask->request;
 
 	if (!ask)
-		carry->refuse(strerror(ENOMEM));
-	if (!carry->loads)
+		codec->give_up(strerror(ENOMEM));
+	if (!codec->loads)
 		ask->serial = ask->replaces ? ask->replaces->serial : 0;
-	request->file = (struct advisory *)file_carry(carry, hold->front,
-	                                              (struct open_file *)request->file);
-	CARRY_ENUM(carry, request->kind, CLAIM_BYTE);
-	CARRY_64(carry, request->owner);
-	CARRY_ENUM(carry, request->mode, LC_SHARED);
-	CARRY_64(carry, request->wait_us);
-	caller_carry(carry, &request->asker);
-	CARRY_U32(carry, request->uid);
-	CARRY_64(carry, ask->serial);
-	if (!carry->loads)
+	request->file = (struct advisory *)file_save_load(codec, hold->front,
+	                                                  (struct open_file *)request->file);
+	CODEC_ENUM(codec, request->kind, CLAIM_BYTE);
+	CODEC_64(codec, request->owner);
+	CODEC_ENUM(codec, request->mode, LC_SHARED);
+	CODEC_64(codec, request->wait_us);
+	caller_save_load(codec, &request->asker);
+	CODEC_U32(codec, request->uid);
+	CODEC_64(codec, ask->serial);
+	if (!codec->loads)
 		return;
 	request->node = hold->node;
 	ask->hold = hold;
@@ -374,27 +374,27 @@ static void ask_carry(struct carry *carry, struct hold *hold)
 }
 
 /* All holds are there by now, and the one that it replaces is among them. */
-static void ask_carried(struct carry *carry, struct hold *hold)
+static void ask_loaded(struct codec *codec, struct hold *hold)
 {
 	struct ask *ask = hold->ctx;
 
-	ask->replaces = hold_of_serial(carry, hold->front, ask->serial);
+	ask->replaces = hold_of_serial(codec, hold->front, ask->serial);
 }
 
-static struct claim *own_carry(struct carry *carry, struct hold *hold, struct claim *base)
+static struct claim *own_save_load(struct codec *codec, struct hold *hold, struct claim *base)
 {
-	struct flock_claim *claim = carry->loads ? calloc(1, sizeof(*claim)) : flock_claim_of(base);
+	struct flock_claim *claim = codec->loads ? calloc(1, sizeof(*claim)) : flock_claim_of(base);
 
 	if (!claim)
-		carry->refuse(strerror(ENOMEM));
-	claim->base.file = file_carry(carry, hold->front, claim->base.file);
-	CARRY_ENUM(carry, claim->id.kind, CLAIM_BYTE);
-	CARRY_64(carry, claim->id.owner);
-	CARRY_ENUM(carry, claim->mode, LC_SHARED);
-	CARRY_PID(carry, claim->process.pid);
-	CARRY_64(carry, claim->process.start);
-	if (carry->loads && !list_claim(hold->node, claim))
-		carry->refuse(strerror(ENOMEM));
+		codec->give_up(strerror(ENOMEM));
+	claim->base.file = file_save_load(codec, hold->front, claim->base.file);
+	CODEC_ENUM(codec, claim->id.kind, CLAIM_BYTE);
+	CODEC_64(codec, claim->id.owner);
+	CODEC_ENUM(codec, claim->mode, LC_SHARED);
+	CODEC_PID(codec, claim->process.pid);
+	CODEC_64(codec, claim->process.start);
+	if (codec->loads && !list_claim(hold->node, claim))
+		codec->give_up(strerror(ENOMEM));
 	return &claim->base;
 }
 
@@ -403,9 +403,9 @@ const struct hold_kind flock_claim_hold_kind = {
 	.granted = ask_granted,
 	.lost = fail_upgrade,
 	.dropped = free_ask,
-	.carry_ctx = ask_carry,
-	.carried = ask_carried,
-	.carry_claim = own_carry,
+	.save_load_ctx = ask_save_load,
+	.carried = ask_loaded,
+	.save_load_claim = own_save_load,
 };
 
 /* The hold that lingers since the same request was interrupted. */
@@ -422,7 +422,7 @@ static struct hold *adopt_ask(struct frontend *front, const struct hold_request 
 		return NULL;
 	}
 	ask->request = *request;
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	return hold;
 }
 
@@ -469,7 +469,7 @@ static void wait_for_lock(struct frontend *front, struct request *req,
 		/* Of the lock that the file was opened for. */
 		.czxid = request->node->parent->czxid,
 		.wait_us = request->wait_us,
-		.crowd = request->node->door.crowd,
+		.crowd = request->node->lock_file.crowd,
 		.replaces = old,
 		.caller = *guarded_caller(request),
 		.asker = request->asker.process.pid,

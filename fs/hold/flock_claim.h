@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * flock_claim.h - a lock that is held by flock(2) or fcntl(2) on its `flock` door, and the requests
+ * flock_claim.h - a lock that is held by flock(2) or fcntl(2) on its `flock` file, and the requests
  * that wait for one.
  *
  *   kind     its owner, as the kernel tells it     given back
@@ -42,7 +42,7 @@ static inline bool claim_kinds_alike(enum claim_kind a, enum claim_kind b)
 	return (a == CLAIM_FLOCK) == (b == CLAIM_FLOCK);
 }
 
-/* One claim of a door has it. */
+/* One claim of a lock file has it. */
 struct claim_id {
 	uint64_t owner;
 	enum claim_kind kind;
@@ -59,7 +59,7 @@ struct flock_claim {
 
 struct claim_request {
 	struct advisory *file;
-	struct node *node; /* the door */
+	struct node *node; /* the lock file */
 	enum claim_kind kind;
 	uint64_t owner;
 	enum lc_mode mode;
@@ -74,7 +74,7 @@ void flock_claim_take(struct frontend *front, struct request *req,
 /* The claim of that owner, or NULL. */
 struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind kind, uint64_t owner);
 /* The hold by which that process has the lock with a claim of the other kind; NULL. It takes time
- * for each claim of the door. */
+ * for each claim of the lock file. */
 struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind,
                                    const struct process_id *process);
 void flock_claim_drop(struct flock_claim *claim);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * handle.c - the open file of a door: it has a claim from the grant, which
+ * handle.c - the open file of a lock file: it has a claim from the grant, which
  * answers the OPEN, to the last close.
  *
  *   handle_open() ─► waits as a hold's `ctx` ──granted, or a family's hold──► open: claim.hold
@@ -8,11 +8,11 @@
  */
 #include "hold/handle.h"
 
+#include "hold/audit.h"
 #include "hold/claim.h"
-#include "hold/door_file.h"
 #include "hold/hold.h"
 #include "hold/hold_family.h"
-#include "hold/audit.h"
+#include "hold/open_lock_file.h"
 #include "host/family.h"
 #include "request/reply.h"
 
@@ -21,13 +21,13 @@
 #include <stdlib.h>
 
 struct handle {
-	struct door_file door;
+	struct open_lock_file lock_file;
 	struct claim claim; /* of no hold before the grant */
 };
 /* There is one for each that waits, too. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct handle) <= 152, "a handle has grown");
 
-static const struct door_ops handle_ops;
+static const struct lock_file_ops handle_ops;
 
 static struct handle *handle_of(struct open_file *file)
 {
@@ -54,11 +54,11 @@ static void open_by(struct hold *hold, struct handle *handle, struct request *re
 	/* Processes that the taker's user might not signal do not join, see may_join(). Where
 	 * root is the taker, each one is guarded as its own user's. */
 	uid_t uid = hold->audit.uid ? hold->audit.uid : req->in.uid;
-	int r = claim_join(&handle->claim, hold, &handle->door.base, caller, uid);
+	int r = claim_join(&handle->claim, hold, &handle->lock_file.base, caller, uid);
 
 	if (r == 0)
-		hold_keep(hold, &handle->door.base.node->door);
-	reply_open(req, &handle->door.base, r);
+		hold_keep(hold, &handle->lock_file.base.node->lock_file);
+	reply_open(req, &handle->lock_file.base, r);
 }
 
 static void open_granted(struct hold *hold, struct request *req)
@@ -74,23 +74,24 @@ static void open_joined(struct hold *waiting, struct hold *family, struct reques
 /* ---- over a reload ---- */
 
 /* A file that waits has its hold's node. */
-static void waiting_handle_carry(struct carry *carry, struct hold *hold)
+static void waiting_handle_save_load(struct codec *codec, struct hold *hold)
 {
-	struct open_file *file = open_file_carry(carry, hold->front, &handle_ops.file, hold->ctx);
+	struct open_file *file =
+		open_file_save_load(codec, hold->front, &handle_ops.file, hold->ctx);
 
-	if (carry->loads)
+	if (codec->loads)
 		open_file_set_node(file, hold->node);
 	hold->ctx = file;
 	hold->where = hold->node;
 }
 
-static struct claim *handle_carry(struct carry *carry, struct hold *hold, struct claim *claim)
+static struct claim *handle_save_load(struct codec *codec, struct hold *hold, struct claim *claim)
 {
-	struct open_file *file =
-		open_file_carry(carry, hold->front, &handle_ops.file, claim ? claim->file : NULL);
+	struct open_file *file = open_file_save_load(codec, hold->front, &handle_ops.file,
+	                                             claim ? claim->file : NULL);
 
-	open_file_node_carry(carry, file);
-	door_carry(carry, file);
+	open_file_node_save_load(codec, file);
+	open_lock_file_save_load(codec, file);
 	handle_of(file)->claim.file = file;
 	return &handle_of(file)->claim;
 }
@@ -100,8 +101,8 @@ const struct hold_kind handle_kind = {
 	.granted = open_granted,
 	.found = open_joined,
 	.dropped = free_handle,
-	.carry_ctx = waiting_handle_carry,
-	.carry_claim = handle_carry,
+	.save_load_ctx = waiting_handle_save_load,
+	.save_load_claim = handle_save_load,
 };
 
 static void join_family(struct hold *family, struct request *req,
@@ -140,10 +141,10 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 	struct hold_request request = {
 		.kind = &handle_kind,
 		.node = node,
-		.mode = node->door.mode,
+		.mode = node->lock_file.mode,
 		.uid = req->in.uid,
-		.wait_us = flags & O_NONBLOCK ? 0 : node->door.wait_us,
-		.crowd = node->door.crowd,
+		.wait_us = flags & O_NONBLOCK ? 0 : node->lock_file.wait_us,
+		.crowd = node->lock_file.crowd,
 		.where = node,
 	};
 	struct hold *hold;
@@ -164,7 +165,7 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 		return;
 	}
 	family_identify((pid_t)req->in.pid, &request.caller);
-	if (node->door.joins)
+	if (node->lock_file.joins)
 		request.lineage = family_lineage(request.caller.process.pid);
 	hold = request.lineage ? hold_of_family(front, node->lock, request.lineage) : NULL;
 	if (hold) {
@@ -186,16 +187,16 @@ static struct claim *handle_claim(struct open_file *file, struct request *req)
 	return &handle_of(file)->claim;
 }
 
-static const struct door_ops handle_ops = {
+static const struct lock_file_ops handle_ops = {
 	.file =
 		{
 			.size = sizeof(struct handle),
-			.record = STORED_NOT, /* its hold's */
+			.kind_of_record = RECORD_NONE, /* its hold's */
 			.described = true,
-			.read = door_read,
-			.write = door_write,
-			.fsync = door_fsync,
-			.poll = door_poll,
+			.read = lock_file_read,
+			.write = lock_file_write,
+			.fsync = lock_file_fsync,
+			.poll = lock_file_poll,
 			.close = handle_close,
 		},
 	.claim = handle_claim,

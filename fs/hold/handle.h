@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * handle.h - the open file of a door.
+ * handle.h - the open file of a lock file.
  */
 #ifndef FS_HANDLE_H
 #define FS_HANDLE_H
@@ -9,7 +9,7 @@
 
 /* Answers the request when the lock is held, or not to be had. */
 void handle_open(struct frontend *front, struct request *req, struct node *node, int flags);
-/* Of holds that doors have. */
+/* Of holds that lock files have. */
 extern const struct hold_kind handle_kind;
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "guard/guardian.h"
 #include "hold/ahead.h"
+#include "hold/audit.h"
 #include "hold/claim.h"
 #include "hold/hold_family.h"
 #include "hold/linger.h"
-#include "hold/audit.h"
 #include "host/family.h"
 #include "host/kernel_limit.h"
 #include "host/log.h"
@@ -34,7 +34,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has gr
 
 static void stop_admitting(struct hold *hold)
 {
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	if (hold->admit_prev)
 		DL_DELETE2(hold->front->holds->admitting, hold, admit_prev, admit_next);
 	hold->admit_prev = NULL;
@@ -69,7 +69,7 @@ void hold_step(struct hold *hold, enum hold_state to)
 	(void)steps; /* without asserts */
 	assert(steps[from] & 1U << to);
 	hold->state = to;
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	if (from == HOLD_WAITING) {
 		DL_DELETE(front->holds->waiting, hold);
 		front->holds->seekers -= hold->lineage != NULL;
@@ -104,7 +104,7 @@ void hold_free(struct hold *hold)
 	node_unref(front->nodes, hold->node);
 	free(hold->lineage);
 	front->holds->count--;
-	stored_end(&hold->stored);
+	record_end(&hold->record);
 	free(hold);
 }
 
@@ -161,7 +161,7 @@ static bool admit_family(struct hold *family)
 		if (!all)
 			break;
 		hold->compared = family->serial;
-		stored_touch(&hold->stored);
+		record_touch(&hold->record);
 		if (!hold_has_family(family, hold, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
@@ -185,27 +185,27 @@ static void admit_families(struct frontend *front)
 
 /* ---- the answer ---- */
 
-void hold_keep(struct hold *hold, const struct door *door)
+void hold_keep(struct hold *hold, const struct lock_file *lock_file)
 {
-	int64_t until = later(hold->front->clock_us(), door->least_us);
+	int64_t until = later(hold->front->clock_us(), lock_file->least_us);
 
-	if (door->least_us > 0 && until > hold->least_until_us)
+	if (lock_file->least_us > 0 && until > hold->least_until_us)
 		hold->least_until_us = until;
 }
 
-/* The door's most and least times begin with the grant. */
+/* The lock file's most and least times begin with the grant. */
 static void begin_limits(struct hold *hold)
 {
-	const struct door *door = &hold->node->door;
+	const struct lock_file *lock_file = &hold->node->lock_file;
 	int64_t now;
 
-	if (door->most_us == LC_FOREVER && door->least_us == 0)
+	if (lock_file->most_us == LC_FOREVER && lock_file->least_us == 0)
 		return;
 	now = hold->front->clock_us();
-	hold->most_until_us = later(now, door->most_us);
+	hold->most_until_us = later(now, lock_file->most_us);
 	if (hold->most_until_us != LC_FOREVER)
 		lc_limit(hold->taker, hold->most_until_us);
-	hold_keep(hold, door);
+	hold_keep(hold, lock_file);
 }
 
 static void answer_request(struct hold *hold, int err)
@@ -232,7 +232,7 @@ static void answer_request(struct hold *hold, int err)
 	ahead_granted(hold);
 	if (front->holds->seekers > 0 && hold->audit.mode == LC_EXCLUSIVE) {
 		DL_APPEND2(front->holds->admitting, hold, admit_prev, admit_next);
-		stored_touch(&hold->stored);
+		record_touch(&hold->record);
 		admit_families(front);
 	}
 }
@@ -246,7 +246,7 @@ static void lock_taken(void *ctx, int err)
 		return;
 	}
 	hold->answer = err;
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	if (err == 0)
 		linger_at_head(&hold->front->holds->linger, &hold->lingering);
 }
@@ -277,7 +277,7 @@ static void lock_lost(void *ctx)
 
 	if (hold->state != HOLD_HELD && hold->state != HOLD_KEPT)
 		return;
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 	audit_lost(&hold->audit, hold->taker, why_lost(hold));
 	if (hold->state == HOLD_KEPT) {
 		hold_free(hold);
@@ -375,7 +375,7 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
 	            &request->caller, request->uid);
 	node_ref(hold->node);
 	front->holds->count++;
-	stored_begin(&front->stored, &hold->stored, STORED_HOLD, 0);
+	record_begin(&front->records, &hold->record, RECORD_HOLD, 0);
 	*ret_hold = hold;
 	return 0;
 }
@@ -421,7 +421,7 @@ void hold_evicted(void *ctx, void *taker_ctx, const char *by)
 
 	(void)ctx;
 	audit_evicted(&hold->audit, by);
-	stored_touch(&hold->stored);
+	record_touch(&hold->record);
 }
 
 /* ---- all of a mount ---- */

@@ -17,15 +17,15 @@
  *           ▼
  *        [HELD] ──the lock is lost──► [LOST]
  *           │ claim_part() of the last claim:  gone, and the lock is given back (as in LOST);
- *           │ but before the door's least time is over:
+ *           │ but the least time is not yet over:
  *           ▼
  *        [KEPT] ──then, or when the lock is lost──► gone
  *
  * There are kinds of asking, and of claims:
  *
- *   a door               an OPEN asks; the open file is the owner of the one claim
- *   a reentrant door     an OPEN asks; each open file of a family has a claim
- *   the flock door       a FLOCK or SETLK asks; the owner of the claim is the open file or
+ *   a lock file          an OPEN asks; the open file is the owner of the one claim
+ *   `reentrant`          an OPEN asks; each open file of a family has a claim
+ *   `flock`              a FLOCK or SETLK asks; the owner of the claim is the open file or
  *                        the process, so claims may have one open file: flock_claim.h
  *
  * A grant and an interrupt may come at the same time. One thread decides here: the first of them
@@ -34,10 +34,10 @@
 #ifndef FS_HOLD_H
 #define FS_HOLD_H
 
-#include "request/frontend.h"
-#include "host/family.h"
-#include "hold/linger.h"
 #include "hold/audit.h"
+#include "hold/linger.h"
+#include "host/family.h"
+#include "request/frontend.h"
 
 struct hold;
 struct claim;
@@ -82,15 +82,16 @@ struct hold_kind {
 	/* The record of `ctx` and `where` of a hold that is not granted; what is left to do when
 	 * all holds were read, or NULL; and the record of the object that a claim is a part of.
 	 * `claim` is NULL if that object is to be made. */
-	void (*carry_ctx)(struct carry *carry, struct hold *hold);
-	void (*carried)(struct carry *carry, struct hold *hold);
-	struct claim *(*carry_claim)(struct carry *carry, struct hold *hold, struct claim *claim);
+	void (*save_load_ctx)(struct codec *codec, struct hold *hold);
+	void (*carried)(struct codec *codec, struct hold *hold);
+	struct claim *(*save_load_claim)(struct codec *codec, struct hold *hold,
+	                                 struct claim *claim);
 };
 
 /* A request for a lock. */
 struct hold_request {
 	const struct hold_kind *kind;
-	struct node *node; /* the door; a reference is taken */
+	struct node *node; /* the lock file; a reference is taken */
 	enum lc_mode mode;
 	int64_t czxid, wait_us; /* as of lc_request */
 	unsigned crowd;         /* the same */
@@ -102,7 +103,7 @@ struct hold_request {
 	struct lineage *lineage; /* of the caller, if its family's hold would do; the hold
 	                               * takes it. NULL: only one of its own will */
 	/* A lingering hold is adopted only by a request of the same process, in the same mode, and
-	 * with the same two: the door, and 0; or the open file, and the owner of the advisory
+	 * with the same two: the lock file, and 0; or the open file, and the owner of the advisory
 	 * lock. */
 	const void *where;
 	uint64_t owner;
@@ -119,7 +120,7 @@ enum hold_state {
 	HOLD_GONE,
 };
 
-/* To be read by all, written by hold.c, claim.c and hold_carry.c. */
+/* To be read by all, written by hold.c, claim.c and hold_record.c. */
 struct hold {
 	const struct hold_kind *kind;
 	void *ctx; /* the kind's, of the request */
@@ -131,7 +132,7 @@ struct hold {
 	uint64_t owner;
 	struct lineage *lineage;
 	struct audit audit; /* which process asked first, as which user, and how */
-	struct stored stored;
+	struct record record;
 	struct claim *claims;   /* in the order of joining; NULL: not granted, or KEPT */
 	uint64_t serial;        /* granted: its number among all grants of this mount */
 	int64_t most_until_us;  /* granted: the lock is lost then; LC_FOREVER: never */
@@ -176,7 +177,7 @@ int holds_init(struct frontend *front);
 void holds_drop(struct frontend *front, pid_t pid, const char *lock);
 /* Ends the kept holds, when the mount ends. */
 void holds_drop_kept(struct frontend *front);
-/* Ends the lingering holds for an open file of the flock door, which is closed: those of one owner,
+/* Ends the lingering holds for an open file of the flock file, which is closed: those of one owner,
  * or all if it is NULL. */
 void holds_drop_where(struct frontend *front, const void *where, const uint64_t *owner);
 /* How many locks are lost and have an open file still; and one of them, or NULL. */
@@ -189,12 +190,12 @@ void holds_end(struct frontend *front);
 int64_t holds_wait(const struct frontend *front);
 void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke);
 
-/* ---- for claim.c and hold_carry.c ---- */
+/* ---- for claim.c and hold_record.c ---- */
 
 /* Changes the state, and moves the hold to the lists of that state. */
 void hold_step(struct hold *hold, enum hold_state to);
-/* The hold is not given back before the door's least time, counted from now, is over. */
-void hold_keep(struct hold *hold, const struct door *door);
+/* The hold is not given back before the lock file's least time, counted from now, is over. */
+void hold_keep(struct hold *hold, const struct lock_file *lock_file);
 /* Ends the hold: its taker leaves the queue, or gives the lock back. */
 void hold_free(struct hold *hold);
 bool hold_is_granted(const struct hold *hold);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * hold_family.h - which process may have a lock by the hold of another: a descendant of a process
- * that has it, on a reentrant door.
+ * that has it, on a reentrant lock file.
  */
 #ifndef FS_HOLD_FAMILY_H
 #define FS_HOLD_FAMILY_H

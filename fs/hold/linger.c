@@ -152,17 +152,17 @@ void linger_process(struct linger *linger, bool ready)
 			drop_lingering(linger, linger->lists[i]);
 }
 
-void linger_carry(struct carry *carry, struct linger *linger, struct lingering *lingering)
+void linger_save_load(struct codec *codec, struct linger *linger, struct lingering *lingering)
 {
-	CARRY_PID(carry, lingering->pid);
-	CARRY_RANGE(carry, lingering->state, LINGERS_BEHIND, LINGERS_AT_HEAD);
-	CARRY_64(carry, lingering->until_us);
-	lingering->pidfd = process_life_carry(carry, lingering->pid, 0, lingering->pidfd);
-	if (!carry->loads)
+	CODEC_PID(codec, lingering->pid);
+	CODEC_RANGE(codec, lingering->state, LINGERS_BEHIND, LINGERS_AT_HEAD);
+	CODEC_64(codec, lingering->until_us);
+	lingering->pidfd = process_life_save_load(codec, lingering->pid, 0, lingering->pidfd);
+	if (!codec->loads)
 		return;
-	if (carry->crashed && lingering->pidfd < 0)
+	if (codec->crashed && lingering->pidfd < 0)
 		lingering->until_us = INT64_MIN; /* it has ended meanwhile */
 	list_lingering(linger, lingering);
 	if (lingering->pidfd >= 0 && !watch_end(linger, lingering, lingering->pidfd))
-		carry->refuse("the state has a process that cannot be watched");
+		codec->give_up("the state has a process that cannot be watched");
 }

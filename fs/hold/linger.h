@@ -8,12 +8,13 @@
  * while others are before it, and for LINGER_HEAD_US once it has the lock, since then everybody
  * waits. It is given up at once when the process ends, which a pidfd tells.
  *
- * A lock whose door has a least time is *kept* until then, even if the process that had it ends.
+ * A lock whose lock file has a least time is *kept* until then, even if the process that had it
+ * ends.
  */
 #ifndef FS_LINGER_H
 #define FS_LINGER_H
 
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,6 +61,6 @@ int64_t linger_wait(const struct linger *linger);
 /* Every turn; `ready`: the descriptor polled readable. */
 void linger_process(struct linger *linger, bool ready);
 
-void linger_carry(struct carry *carry, struct linger *linger, struct lingering *lingering);
+void linger_save_load(struct codec *codec, struct linger *linger, struct lingering *lingering);
 
 #endif

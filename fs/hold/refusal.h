@@ -5,7 +5,7 @@
 #ifndef FS_REFUSAL_H
 #define FS_REFUSAL_H
 
-/* `error`: negative, as of lc_taken_fn and of open(2) of a door. A phrase without a capital
+/* `error`: negative, as of lc_taken_fn and of open(2) of a lock file. A phrase without a capital
  * letter or a full stop. */
 const char *refusal_text(int error);
 

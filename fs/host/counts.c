@@ -23,16 +23,16 @@ static void set_count(const char *name, int64_t count)
 			*all[i].count = (unsigned long)count;
 }
 
-void counts_carry(struct carry *carry)
+void counts_save_load(struct codec *codec)
 {
-	size_t count = carry_count(carry, ALL);
+	size_t count = codec_count(codec, ALL);
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = carry_text(carry, carry->loads ? NULL : all[i].name);
-		int64_t value = carry->loads ? 0 : (int64_t)*all[i].count;
+		const char *name = codec_text(codec, codec->loads ? NULL : all[i].name);
+		int64_t value = codec->loads ? 0 : (int64_t)*all[i].count;
 
-		CARRY_64(carry, value);
-		if (carry->loads)
+		CODEC_64(codec, value);
+		if (codec->loads)
 			set_count(name, value);
 	}
 }

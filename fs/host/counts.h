@@ -6,7 +6,7 @@
 #ifndef FS_COUNTS_H
 #define FS_COUNTS_H
 
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 /* The field; its metric, and the label that tells it from others of that metric; what it counts.
  * The record, where it stands by its name, and the metrics are made from this list. Fields of one
@@ -30,6 +30,6 @@ struct counts {
 /* The counts of this process, and of the processes whose mount it has taken over. */
 extern struct counts counted;
 
-void counts_carry(struct carry *carry);
+void counts_save_load(struct codec *codec);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * duration.h - "30s", "500ms", "5m", "2h": a whole number and one unit, as in the names of
- * doors and options. Pure.
+ * lock files and options. Pure.
  */
 #ifndef FS_DURATION_H
 #define FS_DURATION_H

@@ -229,26 +229,26 @@ bool family_lives(int pidfd)
 
 /* ---- over a reload ---- */
 
-void caller_carry(struct carry *carry, struct caller *caller)
+void caller_save_load(struct codec *codec, struct caller *caller)
 {
-	CARRY_PID(carry, caller->process.pid);
-	CARRY_64(carry, caller->process.start);
-	carry_copy(carry, caller->command, sizeof(caller->command));
+	CODEC_PID(codec, caller->process.pid);
+	CODEC_64(codec, caller->process.start);
+	codec_copy(codec, caller->command, sizeof(caller->command));
 }
 
-struct lineage *lineage_carry(struct carry *carry, struct lineage *lineage)
+struct lineage *lineage_save_load(struct codec *codec, struct lineage *lineage)
 {
-	size_t count = carry_count(carry, lineage ? lineage->count : 0);
+	size_t count = codec_count(codec, lineage ? lineage->count : 0);
 
-	if (carry->loads && count > 0) {
+	if (codec->loads && count > 0) {
 		lineage = count > GENERATIONS_MAX
 		                  ? NULL
 		                  : malloc(sizeof(*lineage) + count * sizeof(lineage->of[0]));
 		if (!lineage)
-			carry->refuse("the state has too many ancestors");
+			codec->give_up("the state has too many ancestors");
 		lineage->count = count;
 	}
 	for (size_t i = 0; i < count; i++)
-		CARRY_PID(carry, lineage->of[i]);
+		CODEC_PID(codec, lineage->of[i]);
 	return count > 0 ? lineage : NULL;
 }

@@ -22,7 +22,7 @@
 #define FS_FAMILY_H
 
 #include "lockcore.h"
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 /* Both together tell a process from a later one of its number. */
 struct process_id {
@@ -88,8 +88,8 @@ void family_limit(uint64_t most);
 /* False for -1. A zombie does not live. */
 bool family_lives(int pidfd);
 
-void caller_carry(struct carry *carry, struct caller *caller);
+void caller_save_load(struct codec *codec, struct caller *caller);
 /* A lineage that was read is malloced. */
-struct lineage *lineage_carry(struct carry *carry, struct lineage *lineage);
+struct lineage *lineage_save_load(struct codec *codec, struct lineage *lineage);
 
 #endif

@@ -437,18 +437,18 @@ void log_count(void)
 		;
 }
 
-void log_carry(struct carry *carry)
+void log_save_load(struct codec *codec)
 {
 	log_count();
-	CARRY_BOOL(carry, to_syslog);
-	CARRY_FD(carry, child.fd);
-	CARRY_FD(carry, child.its_fd);
-	CARRY_PID(carry, child.pid);
-	if (!carry_has(carry, 6)) {
-		CARRY_64(carry, counted.log_lines_not_written);
-		CARRY_64(carry, counted.logs_ended);
+	CODEC_BOOL(codec, to_syslog);
+	CODEC_FD(codec, child.fd);
+	CODEC_FD(codec, child.its_fd);
+	CODEC_PID(codec, child.pid);
+	if (!codec_has(codec, 6)) {
+		CODEC_64(codec, counted.log_lines_not_written);
+		CODEC_64(codec, counted.logs_ended);
 	}
-	if (!carry->loads || carry->checks || to_syslog)
+	if (!codec->loads || codec->checks || to_syslog)
 		return;
 	/* After a crash the other one has ended, or serves the guardian alone. */
 	if (child.fd >= 0 && child.its_fd < 0) {

@@ -12,7 +12,7 @@
 #define FS_LOG_H
 
 #include "lockcore.h"
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -55,6 +55,6 @@ void log_finish(void);
 void log_count(void);
 
 /* Where lines go. */
-void log_carry(struct carry *carry);
+void log_save_load(struct codec *codec);
 
 #endif

@@ -208,22 +208,22 @@ void pauses_names(const struct pauses *pauses, char *ret_names, size_t size)
 
 /* ---- over a reload ---- */
 
-static void source_carry(struct carry *carry, struct pause_source *source)
+static void source_save_load(struct codec *codec, struct pause_source *source)
 {
 	bool read = source->read;
 	int64_t per_ns;
 
 	memcpy(&per_ns, &source->per_ns, sizeof(per_ns));
-	CARRY_BOOL(carry, read);
-	CARRY_64(carry, source->first.at_ns);
-	CARRY_64(carry, source->first.value);
-	CARRY_64(carry, source->learnt_ns);
-	CARRY_64(carry, per_ns);
-	CARRY_BOOL(carry, source->known);
-	CARRY_64(carry, source->reference);
-	CARRY_64(carry, source->looked_ns);
-	CARRY_64(carry, source->minute_ns);
-	CARRY_U32(carry, source->jumps);
+	CODEC_BOOL(codec, read);
+	CODEC_64(codec, source->first.at_ns);
+	CODEC_64(codec, source->first.value);
+	CODEC_64(codec, source->learnt_ns);
+	CODEC_64(codec, per_ns);
+	CODEC_BOOL(codec, source->known);
+	CODEC_64(codec, source->reference);
+	CODEC_64(codec, source->looked_ns);
+	CODEC_64(codec, source->minute_ns);
+	CODEC_U32(codec, source->jumps);
 	memcpy(&source->per_ns, &per_ns, sizeof(per_ns));
 	if (!read)
 		source->read = NULL;
@@ -237,18 +237,18 @@ static struct pause_source *find_source(struct pauses *pauses, const char *name)
 	return NULL;
 }
 
-void pauses_carry(struct carry *carry, struct pauses *pauses)
+void pauses_save_load(struct codec *codec, struct pauses *pauses)
 {
 	int count = pauses->count;
 
-	CARRY_RANGE(carry, count, 0, PAUSE_SOURCES_MAX);
+	CODEC_RANGE(codec, count, 0, PAUSE_SOURCES_MAX);
 	for (int i = 0; i < count; i++) {
-		struct pause_source *source = carry->loads ? NULL : &pauses->sources[i],
+		struct pause_source *source = codec->loads ? NULL : &pauses->sources[i],
 				    other = {0};
-		const char *name = carry_text(carry, source ? source->name : NULL);
+		const char *name = codec_text(codec, source ? source->name : NULL);
 
-		if (carry->loads)
+		if (codec->loads)
 			source = find_source(pauses, name);
-		source_carry(carry, source ? source : &other);
+		source_save_load(codec, source ? source : &other);
 	}
 }

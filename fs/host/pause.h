@@ -17,7 +17,7 @@
 #ifndef FS_PAUSE_H
 #define FS_PAUSE_H
 
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ void pauses_wake(struct pauses *pauses);
 void pauses_names(const struct pauses *pauses, char *ret_names, size_t size);
 
 /* After pauses_begin(): each goes on from where it was, so that no pause is overlooked. */
-void pauses_carry(struct carry *carry, struct pauses *pauses);
+void pauses_save_load(struct codec *codec, struct pauses *pauses);
 
 /* ---- pause_sources.c ---- */
 

@@ -132,14 +132,14 @@ static int watch_again(pid_t pid, uid_t uid, uint64_t number)
 	return -1;
 }
 
-int process_life_carry(struct carry *carry, pid_t pid, uid_t uid, int life)
+int process_life_save_load(struct codec *codec, pid_t pid, uid_t uid, int life)
 {
-	struct process_ref process = {.pid = pid, .fd = carry->loads ? -1 : life};
-	uint64_t number = carry->gathers ? 0 : process_number(&process);
+	struct process_ref process = {.pid = pid, .fd = codec->loads ? -1 : life};
+	uint64_t number = codec->gathers ? 0 : process_number(&process);
 	bool is = life >= 0;
 
-	CARRY_BOOL(carry, is);
-	CARRY_64(carry, number);
-	life = carry_fd(carry, life);
-	return is && carry->loads && carry->crashed ? watch_again(pid, uid, number) : life;
+	CODEC_BOOL(codec, is);
+	CODEC_64(codec, number);
+	life = codec_fd(codec, life);
+	return is && codec->loads && codec->crashed ? watch_again(pid, uid, number) : life;
 }

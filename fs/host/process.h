@@ -6,7 +6,7 @@
 #define FS_PROCESS_H
 
 #include "host/who.h"
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +45,6 @@ bool process_obeys(const struct who *status, uid_t uid);
 /* A descriptor of family_watch(), or -1. After a crash it is opened anew: -1 if the process of that
  * number is another one now, or none. Where the kernel cannot tell, one is taken for the same
  * that the user might signal. */
-int process_life_carry(struct carry *carry, pid_t pid, uid_t uid, int life);
+int process_life_save_load(struct codec *codec, pid_t pid, uid_t uid, int life);
 
 #endif

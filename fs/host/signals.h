@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * signals.h - the signals that the daemon and its keeper read from a descriptor: SIGTERM, SIGINT
- * and SIGHUP to leave, SIGUSR2 to reload, SIGCHLD of their children.
+ * signals.h - the signals that the daemon and its supervisor read from a descriptor: SIGTERM,
+ * SIGINT and SIGHUP to leave, SIGUSR2 to reload, SIGCHLD of their children.
  */
 #ifndef FS_SIGNALS_H
 #define FS_SIGNALS_H

@@ -109,7 +109,7 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 	if (answers->fd < 0)
 		return;
 	if (!make_answer_room(answers, size_with(answer.len))) {
-		store_spoil(front->stored.store);
+		store_spoil(front->records.store);
 		emit(front, false); /* the end of a mount that was aborted closes files */
 		(void)!writev(answers->fd, iov, count);
 		return;
@@ -137,7 +137,7 @@ void answers_record(struct frontend *front)
 		const struct answer *answer = (const void *)(answers->unsent + at);
 
 		at += size_with(answer->len);
-		if (store_answer(front->stored.store, answer->opens, answer + 1, answer->len) < 0)
+		if (store_answer(front->records.store, answer->opens, answer + 1, answer->len) < 0)
 			return; /* the commit will fail, too */
 	}
 }
@@ -148,7 +148,7 @@ void answers_emit_again(struct frontend *front)
 	size_t at = 0, len;
 	unsigned opens;
 
-	while (store_next_answer(front->stored.store, &at, &opens, &bytes, &len))
+	while (store_next_answer(front->records.store, &at, &opens, &bytes, &len))
 		(void)!write(front->answers.fd, bytes, len);
 }
 

@@ -13,7 +13,7 @@
 #include "request/inbox.h"
 #include "request/open_file.h"
 #include "request/request.h"
-#include "store/stored.h"
+#include "store/record_kinds.h"
 #include "tree/content.h"
 #include "tree/facts.h"
 
@@ -37,7 +37,7 @@ struct frontend {
 	int64_t kernel_limit_s;        /* kernel_limit.h */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
 	struct budget files, requests; /* what users have open, and wait for */
-	struct book stored;            /* what outlives this process */
+	struct records records;        /* what outlives this process */
 	struct contents contents;
 	struct open_files open_files;
 	struct pending pending; /* requests that are not answered yet */

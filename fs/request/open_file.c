@@ -96,8 +96,9 @@ void open_file_set_node(struct open_file *file, struct node *node)
 
 static void begin_record(struct open_file *file, uint64_t number)
 {
-	if (file->ops->record != STORED_NOT)
-		stored_begin(&file->front->stored, &file->stored, file->ops->record, number);
+	if (file->ops->kind_of_record != RECORD_NONE)
+		record_begin(&file->front->records, &file->record, file->ops->kind_of_record,
+		             number);
 }
 
 struct open_file *open_file_new(struct frontend *front, const struct file_ops *ops,
@@ -122,7 +123,7 @@ void open_file_close(struct open_file *file)
 
 	if (file->ops->close)
 		file->ops->close(file);
-	stored_end(&file->stored);
+	record_end(&file->record);
 	remove_file(&front->open_files, file);
 	if (file->node)
 		node_unref(front->nodes, file->node);
@@ -156,68 +157,68 @@ void open_files_finish(struct open_files *files)
 
 /* ---- over a reload ---- */
 
-void open_files_carry(struct carry *carry, struct open_files *files)
+void open_files_save_load(struct codec *codec, struct open_files *files)
 {
-	CARRY_RANGE(carry, files->count, 0, OPEN_FILES_MAX);
-	CARRY_U32(carry, files->generation);
-	if (carry->loads && files->count > 0 && !make_room(files, files->count - 1))
-		carry->refuse(strerror(errno));
+	CODEC_RANGE(codec, files->count, 0, OPEN_FILES_MAX);
+	CODEC_U32(codec, files->generation);
+	if (codec->loads && files->count > 0 && !make_room(files, files->count - 1))
+		codec->give_up(strerror(errno));
 }
 
-void open_files_carried(struct carry *carry, struct open_files *files)
+void open_files_loaded(struct codec *codec, struct open_files *files)
 {
-	if (carry->loads)
+	if (codec->loads)
 		for (uint32_t i = files->count; i-- > 0;)
 			if (!files->slots[i].file)
 				files->free[files->free_count++] = i;
 }
 
 /* The file that was read is known by its number again. */
-static void put_file(struct carry *carry, struct open_files *files, struct open_file *file)
+static void put_file(struct codec *codec, struct open_files *files, struct open_file *file)
 {
 	uint32_t slot = slot_of_fh(file->fh);
 
 	if (slot >= files->count || files->slots[slot].file || generation_of_fh(file->fh) == 0)
-		carry->refuse("the state has two open files with one number");
+		codec->give_up("the state has two open files with one number");
 	files->slots[slot] = (struct open_file_slot){
 		.file = file,
 		.generation = generation_of_fh(file->fh),
 	};
 }
 
-struct open_file *open_file_carry(struct carry *carry, struct frontend *front,
-                                  const struct file_ops *ops, struct open_file *file)
+struct open_file *open_file_save_load(struct codec *codec, struct frontend *front,
+                                      const struct file_ops *ops, struct open_file *file)
 {
 	uid_t uid = file ? budget_uid(file) : 0;
 
-	CARRY_U32(carry, uid);
-	if (carry->loads) {
+	CODEC_U32(codec, uid);
+	if (codec->loads) {
 		file = alloc_file(front, ops, uid);
 		if (!file)
-			carry->refuse(strerror(errno));
+			codec->give_up(strerror(errno));
 		begin_record(file, 0);
 	}
-	CARRY_64(carry, file->fh);
-	if (carry->loads)
-		put_file(carry, &front->open_files, file);
+	CODEC_64(codec, file->fh);
+	if (codec->loads)
+		put_file(codec, &front->open_files, file);
 	return file;
 }
 
-void open_file_node_carry(struct carry *carry, struct open_file *file)
+void open_file_node_save_load(struct codec *codec, struct open_file *file)
 {
-	struct node *node = node_carry(carry, file->front->nodes, file->node);
+	struct node *node = node_save_load(codec, file->front->nodes, file->node);
 
-	if (carry->loads)
+	if (codec->loads)
 		open_file_set_node(file, node);
 }
 
-void open_file_stored_carry(struct carry *carry, struct frontend *front, const struct file_ops *ops,
-                            struct stored *stored)
+void open_file_record_save_load(struct codec *codec, struct frontend *front,
+                                const struct file_ops *ops, struct record *record)
 {
 	struct open_file *file =
-		open_file_carry(carry, front, ops, STORED_IN(stored, struct open_file));
+		open_file_save_load(codec, front, ops, RECORD_IN(record, struct open_file));
 
 	if (!ops->readdir)
-		open_file_node_carry(carry, file);
-	ops->carry(carry, file);
+		open_file_node_save_load(codec, file);
+	ops->save_load(codec, file);
 }

@@ -38,14 +38,14 @@ struct open_file {
 	struct node *node; /* a reference; NULL: a directory's, which its requests name */
 	uint64_t fh;
 	uint64_t poller;      /* 0: nobody polls */
-	struct stored stored; /* none of a file that is recorded with its hold */
+	struct record record; /* none of a file that is recorded with its hold */
 };
 
 /* What a kind of file can do. Each answers the request; NULL: see file.c. */
 struct file_ops {
-	size_t size;             /* of the kind's struct */
-	enum stored_kind record; /* STORED_NOT: none of its own */
-	bool described;          /* it comes with a descriptor */
+	size_t size;                     /* of the kind's struct */
+	enum record_kind kind_of_record; /* RECORD_NONE: none of its own */
+	bool described;                  /* it comes with a descriptor */
 	void (*read)(struct open_file *file, struct request *req, size_t size, off_t off);
 	void (*readdir)(struct open_file *file, struct request *req, uint64_t ino, size_t size,
 	                off_t off);
@@ -65,7 +65,7 @@ struct file_ops {
 	 * nothing to do. */
 	void (*close)(struct open_file *file);
 	/* Without a request: the record of what the kind has added. */
-	void (*carry)(struct carry *carry, struct open_file *file);
+	void (*save_load)(struct codec *codec, struct open_file *file);
 };
 
 /* A file that the user opens, at the user's cost. NULL: errno; ENFILE: there are too many. */
@@ -80,15 +80,15 @@ struct open_file *open_file_next(const struct frontend *front, uint32_t *slot);
 void open_files_finish(struct open_files *files);
 
 /* The table; then each file, with its user and number, which is made if a record is read; and its
- * node. When all are read: open_files_carried(). */
-void open_files_carry(struct carry *carry, struct open_files *files);
-struct open_file *open_file_carry(struct carry *carry, struct frontend *front,
-                                  const struct file_ops *ops, struct open_file *file);
-void open_file_node_carry(struct carry *carry, struct open_file *file);
-void open_files_carried(struct carry *carry, struct open_files *files);
+ * node. When all are read: open_files_loaded(). */
+void open_files_save_load(struct codec *codec, struct open_files *files);
+struct open_file *open_file_save_load(struct codec *codec, struct frontend *front,
+                                      const struct file_ops *ops, struct open_file *file);
+void open_file_node_save_load(struct codec *codec, struct open_file *file);
+void open_files_loaded(struct codec *codec, struct open_files *files);
 /* A file that has a record of its own: for the function of its kind. */
-void open_file_stored_carry(struct carry *carry, struct frontend *front, const struct file_ops *ops,
-                            struct stored *stored);
+void open_file_record_save_load(struct codec *codec, struct frontend *front,
+                                const struct file_ops *ops, struct record *record);
 /* Takes a reference; NULL is none. */
 void open_file_set_node(struct open_file *file, struct node *node);
 

@@ -81,7 +81,7 @@ bool request_list(struct request *request)
 
 void request_record(struct request *request)
 {
-	stored_begin(&request->front->stored, &request->stored, STORED_REQUEST, 0);
+	record_begin(&request->front->records, &request->record, RECORD_REQUEST, 0);
 }
 
 void request_keep(struct request *request)
@@ -98,7 +98,7 @@ void request_drop(struct request *request)
 {
 	if (request->kept)
 		table_remove(&request->front->pending.kept, &request->unique);
-	stored_end(&request->stored);
+	record_end(&request->record);
 	free(request->traced);
 	free(request);
 }
@@ -214,13 +214,13 @@ bool request_serve(struct request *request)
 
 	request->state = REQUEST_SERVED;
 	if (request->begun)
-		stored_touch(&request->stored);
+		record_touch(&request->record);
 	request->begun = false;
 	front->pending.now = request;
-	store_set_serving(front->stored.store, request->in.unique);
+	store_set_serving(front->records.store, request->in.unique);
 	fuse_session_process_buf(front->pending.fuse, &buffer);
 	pass_on(request);
-	store_set_serving(front->stored.store, 0);
+	store_set_serving(front->records.store, 0);
 	front->pending.now = NULL;
 	if (request->state == REQUEST_ANSWERED || !is_question(request))
 		return true;
@@ -288,7 +288,7 @@ void request_wait(struct request *request, void (*interrupted)(void *owner), voi
 void request_begun(struct request *request)
 {
 	request->begun = true;
-	stored_touch(&request->stored);
+	record_touch(&request->record);
 }
 
 /* ---- over a reload ---- */
@@ -306,45 +306,45 @@ static bool is_request(const void *bytes, size_t len)
 	return header.len == len && len >= least;
 }
 
-static struct request *request_bytes_carry(struct carry *carry, struct frontend *front,
-                                           struct request *request)
+static struct request *request_bytes_save_load(struct codec *codec, struct frontend *front,
+                                               struct request *request)
 {
 	size_t len = request ? request->len : 0;
-	const void *bytes = carry_bytes(carry, request ? &request->in : NULL, &len);
+	const void *bytes = codec_bytes(codec, request ? &request->in : NULL, &len);
 
-	if (!carry->loads)
+	if (!codec->loads)
 		return request;
 	if (!is_request(bytes, len))
-		carry->refuse("the state has an invalid request");
+		codec->give_up("the state has an invalid request");
 	request = request_new(front, bytes, len, NULL);
 	if (!request)
-		carry->refuse(strerror(ENOMEM));
+		codec->give_up(strerror(ENOMEM));
 	return request;
 }
 
-void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored)
+void request_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
 {
 	struct request *request =
-		request_bytes_carry(carry, front, STORED_IN(stored, struct request));
+		request_bytes_save_load(codec, front, RECORD_IN(record, struct request));
 
-	CARRY_BOOL(carry, request->begun);
-	if (!carry->loads)
+	CODEC_BOOL(codec, request->begun);
+	if (!codec->loads)
 		return;
 	if (!request_list(request))
-		carry->refuse("the state has a request twice");
+		codec->give_up("the state has a request twice");
 	request_record(request);
 }
 
 /* INIT comes only once. */
-void init_carry(struct carry *carry, struct frontend *front)
+void init_save_load(struct codec *codec, struct frontend *front)
 {
 	struct pending *pending = &front->pending;
 
-	if (pending->out_of_memory || (!carry->loads && !pending->init))
-		carry_fail(carry, "there was no memory for a request");
+	if (pending->out_of_memory || (!codec->loads && !pending->init))
+		codec_fail(codec, "there was no memory for a request");
 	else
-		pending->init = request_bytes_carry(carry, front, pending->init);
-	CARRY_LASTING_FD(carry, front->answers.fd);
+		pending->init = request_bytes_save_load(codec, front, pending->init);
+	CODEC_LASTING_FD(codec, front->answers.fd);
 }
 
 struct request *request_give(struct frontend *front, uint64_t unique, void *owner)
@@ -370,8 +370,8 @@ static bool may_be_done_twice(const struct request *request)
 
 static int compare_coming(const struct table_link *a, const struct table_link *b)
 {
-	uint64_t x = ((const struct request *)a)->stored.key;
-	uint64_t y = ((const struct request *)b)->stored.key;
+	uint64_t x = ((const struct request *)a)->record.key;
+	uint64_t y = ((const struct request *)b)->record.key;
 
 	return x < y ? -1 : x > y;
 }
@@ -409,7 +409,7 @@ bool requests_replay_read(struct frontend *front, request_stays_fn *stays)
 	const void *bytes;
 	size_t at = 0, len;
 
-	while (store_next_request(front->stored.store, &at, &bytes, &len) &&
+	while (store_next_request(front->records.store, &at, &bytes, &len) &&
 	       is_request(bytes, len)) {
 		request = request_new(front, bytes, len, NULL);
 		if (!request)

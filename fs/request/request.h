@@ -23,8 +23,8 @@
 
 #define FUSE_USE_VERSION 314
 
-#include "store/stored.h"
 #include "pure/table.h"
+#include "store/record_kinds.h"
 
 #include <fuse_lowlevel.h>
 #include <linux/fuse.h>
@@ -46,7 +46,7 @@ struct request {
 	bool kept;  /* in the table */
 	bool begun; /* the ensemble may have done what it asks for */
 	uint32_t len;
-	struct stored stored;     /* its key rises with each request */
+	struct record record;     /* its key rises with each request */
 	struct fuse_in_header in; /* and behind it the rest of the `len` bytes */
 };
 
@@ -102,8 +102,8 @@ void request_end(struct request *request);
 /* ---- over a reload ---- */
 
 /* Records of a request that is kept, and of INIT. */
-void request_stored_carry(struct carry *carry, struct frontend *front, struct stored *stored);
-void init_carry(struct carry *carry, struct frontend *front);
+void request_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
+void init_save_load(struct codec *codec, struct frontend *front);
 /* This object waits for the request of that number, which is returned. NULL: there is no such
  * request, or another object waits for it. */
 struct request *request_give(struct frontend *front, uint64_t unique, void *owner);

@@ -13,11 +13,11 @@
 #include "host/safe.h"
 #include "host/who.h"
 #include "lockcore.h"
-#include "setup/bare.h"
 #include "setup/mountpoint.h"
 #include "setup/resolve.h"
 #include "setup/settings.h"
 #include "setup/unit_name.h"
+#include "setup/unmounted.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -493,37 +493,37 @@ static void check_mount_there(struct check *check, const char *path)
 		fclose(file);
 }
 
-static void check_bare(struct check *check, const char *path)
+static void check_unmounted(struct check *check, const char *path)
 {
 	bool root = geteuid() == 0, protects;
 
-	switch (bare_look(path)) {
-	case BARE_PROTECTED:
+	switch (unmounted_look(path)) {
+	case UNMOUNTED_PROTECTED:
 		say(check, OK, "mount point: nobody can make files there while nothing is mounted");
 		break;
-	case BARE_OPEN:
+	case UNMOUNTED_OPEN:
 		protects = root && check->options->protect;
 		say(check, protects ? OK : RISK, "mount point: %s",
 		    protects ? "empty; a mount makes it unusable for all else"
 		             : "files can be made there while nothing is mounted: "
 		               "chmod 000, chattr +i");
 		break;
-	case BARE_USED:
+	case UNMOUNTED_USED:
 		say(check, RISK,
 		    "mount point: it is not empty: while nothing is mounted, programs find "
 		    "what is in it: empty it, or choose another");
 		break;
-	case BARE_FOREIGN:
+	case UNMOUNTED_FOREIGN:
 		say(check, root ? RISK : WRONG, "mount point: it is another user's%s",
 		    root ? ", who can make files there while nothing is mounted: chown root"
 		         : ": choose your own");
 		break;
-	case BARE_OTHER:
+	case UNMOUNTED_OTHER:
 		say(check, RISK,
 		    "mount point: another filesystem is mounted there: umount it, or choose "
 		    "another");
 		break;
-	case BARE_UNKNOWN:
+	case UNMOUNTED_UNKNOWN:
 		say(check, root ? WRONG : RISK, "mount point: %s", strerror(errno));
 		break;
 	}
@@ -551,7 +551,7 @@ static void look_at_mountpoint(struct check *check)
 	else if (mountpoint_is_zklockfs(path))
 		check_mount_there(check, path);
 	else
-		check_bare(check, path);
+		check_unmounted(check, path);
 	if (path && strcmp(path, "/") != 0 && geteuid() == 0)
 		tell_unit(check, path);
 	free(path);

@@ -442,7 +442,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->reuse = raw->reuse;
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
-	options->keeper = !raw->nokeeper;
+	options->supervisor = !raw->nokeeper;
 	options->all_users = geteuid() == 0 || raw->all_users;
 	options->protect = !raw->noprotect;
 	options->has_tick_time = raw->tick_time != NULL;

@@ -24,10 +24,10 @@ struct options {
 	char *servers;    /* its first part */
 	char *root;       /* its second, "/locks" when left out */
 	char *mountpoint; /* absolute; to check: as given, or NULL */
-	bool foreground, debug, make_root, read_only, reuse, log_takes, audit, keeper;
+	bool foreground, debug, make_root, read_only, reuse, log_takes, audit, supervisor;
 	bool check;         /* nothing is mounted: check.h */
 	bool has_tick_time; /* it was given */
-	bool protect;       /* the mount point: bare.h */
+	bool protect;       /* the mount point: unmounted.h */
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
 	char *clients;     /* one of LC_CLIENTS, or NULL */

@@ -246,15 +246,15 @@ void servers_process(struct servers *servers, const struct lc *lc, int64_t now_u
 }
 
 /* Which name has which address is not known any more, until each was looked up. */
-void servers_carry(struct carry *carry, struct servers *servers)
+void servers_save_load(struct codec *codec, struct servers *servers)
 {
-	const char *addresses = carry_text(carry, servers->addresses);
+	const char *addresses = codec_text(codec, servers->addresses);
 
-	if (!carry->loads)
+	if (!codec->loads)
 		return;
 	servers->addresses = addresses ? strdup(addresses) : NULL;
 	if (!servers->addresses)
-		carry->refuse("the state has no servers");
+		codec->give_up("the state has no servers");
 	for (size_t i = 0; i < servers->count; i++)
 		keep_text(&servers->each[i].addresses, servers->addresses);
 }

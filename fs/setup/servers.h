@@ -9,9 +9,9 @@
 #ifndef FS_SERVERS_H
 #define FS_SERVERS_H
 
+#include "pure/codec.h"
 #include "setup/probe.h"
 #include "setup/resolve.h"
-#include "pure/carry.h"
 
 #include <poll.h>
 #include <stdint.h>
@@ -64,6 +64,6 @@ const char *servers_problems(const struct servers *servers, char *text, size_t s
 /* Without contact: tries the servers at once, unless `tried` is known or under way. */
 void servers_try(struct servers *servers);
 
-void servers_carry(struct carry *carry, struct servers *servers);
+void servers_save_load(struct codec *codec, struct servers *servers);
 
 #endif

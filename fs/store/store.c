@@ -321,9 +321,9 @@ void store_drop(struct store *store, unsigned kind, uint64_t key)
 		forget_entry(store, entry);
 }
 
-static struct book_record record_of(const struct index_entry *entry)
+static struct record_bytes record_of(const struct index_entry *entry)
 {
-	return (struct book_record){
+	return (struct record_bytes){
 		.kind = entry->kind,
 		.key = entry->key.number,
 		.bytes = entry->bytes,
@@ -331,7 +331,7 @@ static struct book_record record_of(const struct index_entry *entry)
 	};
 }
 
-bool store_get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret)
+bool store_get(const struct store *store, unsigned kind, uint64_t key, struct record_bytes *ret)
 {
 	const struct index_entry *entry = find_entry(store, kind, key);
 
@@ -348,15 +348,15 @@ bool store_is_behind(const struct store *store)
 /* By one byte of the keys after the other; `room` is as long as `all`. Returns that of both which
  * has the sorted records. With 10,000 waiters qsort(3) took a tenth of the time for which a mount
  * waits for its next daemon. */
-static struct book_record *sort_by_key(struct book_record *all, struct book_record *room,
-                                       size_t count)
+static struct record_bytes *sort_by_key(struct record_bytes *all, struct record_bytes *room,
+                                        size_t count)
 {
 	uint64_t differs = 0;
 
 	for (size_t i = 1; i < count; i++)
 		differs |= all[i].key ^ all[0].key;
 	for (unsigned shift = 0; shift < 64; shift += 8) {
-		struct book_record *sorted = room;
+		struct record_bytes *sorted = room;
 		size_t ends[256] = {0};
 
 		if ((differs >> shift & 0xff) == 0)
@@ -382,11 +382,11 @@ size_t store_count(const struct store *store)
 	return count;
 }
 
-ssize_t store_list(const struct store *store, unsigned kind, struct book_record **ret)
+ssize_t store_list(const struct store *store, unsigned kind, struct record_bytes **ret)
 {
 	const struct table *entries = &store->entries[kind];
-	struct book_record *all = calloc(entries->count + 1, sizeof(*all));
-	struct book_record *room = calloc(entries->count + 1, sizeof(*room));
+	struct record_bytes *all = calloc(entries->count + 1, sizeof(*all));
+	struct record_bytes *room = calloc(entries->count + 1, sizeof(*room));
 	size_t count = 0;
 
 	if (!all || !room) {
@@ -401,7 +401,7 @@ ssize_t store_list(const struct store *store, unsigned kind, struct book_record 
 	return (ssize_t)count;
 }
 
-const struct book_memory store_memory = {store_put, store_drop, store_get, store_list};
+const struct records_memory store_memory = {store_put, store_drop, store_get, store_list};
 
 /* ---- moving to the other half ---- */
 

@@ -13,7 +13,7 @@
 #ifndef FS_STORE_H
 #define FS_STORE_H
 
-#include "pure/book.h"
+#include "pure/records.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 /* Kinds are 1 to this. */
-#define STORE_KIND_MAX BOOK_KINDS
+#define STORE_KIND_MAX RECORD_KINDS_MAX
 /* The most bytes of one record, and of one answer. */
 #define STORE_RECORD_BYTES (64 * 1024 * 1024)
 /* The most bytes of the requests between two commits, with 8 more for each. */
@@ -50,16 +50,16 @@ void store_put(struct store *store, unsigned kind, uint64_t key, const void *byt
 void store_drop(struct store *store, unsigned kind, uint64_t key);
 /* The record, with the changes since the commit. Its bytes are good until the next change or
  * commit. */
-bool store_get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret);
+bool store_get(const struct store *store, unsigned kind, uint64_t key, struct record_bytes *ret);
 /* Something was put, dropped or answered since the commit. */
 bool store_is_behind(const struct store *store);
 /* How many there are. */
 size_t store_count(const struct store *store);
 /* The records of a kind, sorted by key, in an array for free(3). Their number, or -ENOMEM. */
-ssize_t store_list(const struct store *store, unsigned kind, struct book_record **ret);
+ssize_t store_list(const struct store *store, unsigned kind, struct record_bytes **ret);
 
-/* The store as the memory of a book. */
-extern const struct book_memory store_memory;
+/* The store as the memory of records. */
+extern const struct records_memory store_memory;
 
 /* ---- a turn ---- */
 

@@ -50,7 +50,7 @@ static struct content *new_content(struct contents *contents, const struct conte
 	content->of = contents;
 	content->key = *key;
 	DL_APPEND(contents->all, content);
-	stored_begin(contents->stored, &content->stored, STORED_CONTENT, 0);
+	record_begin(contents->records, &content->record, RECORD_CONTENT, 0);
 	if (before)
 		forget_latest(before);
 	remember_latest(content);
@@ -78,45 +78,45 @@ void content_drop(const struct content *content)
 		return;
 	forget_latest(own);
 	DL_DELETE(own->of->all, own);
-	stored_end(&own->stored);
+	record_end(&own->record);
 	budget_free(own);
 }
 
 /* ---- over a reload ---- */
 
-void contents_expect(struct carry *carry, struct contents *contents, size_t count)
+void contents_expect(struct codec *codec, struct contents *contents, size_t count)
 {
 	contents->read = calloc(count + 1, sizeof(struct content *));
 	if (!contents->read)
-		carry->refuse(strerror(ENOMEM));
+		codec->give_up(strerror(ENOMEM));
 }
 
 /* The last that was read of a node is the latest. */
-static void read_content(struct carry *carry, struct contents *contents,
+static void read_content(struct codec *codec, struct contents *contents,
                          const struct content_key *key, const void *data, size_t len)
 {
 	struct content *content;
 
 	if (key->uid > UINT32_MAX || len > BUDGET_BYTES)
-		carry->refuse("the state has an invalid open file");
+		codec->give_up("the state has an invalid open file");
 	content = new_content(contents, key, data, len);
 	if (!content)
-		carry->refuse(strerror(errno));
+		codec->give_up(strerror(errno));
 	contents->read[contents->read_count++] = content;
 }
 
-void content_stored_carry(struct carry *carry, struct contents *contents, struct stored *stored)
+void content_record_save_load(struct codec *codec, struct contents *contents, struct record *record)
 {
-	struct content *content = STORED_IN(stored, struct content);
+	struct content *content = RECORD_IN(record, struct content);
 	struct content_key key = content ? content->key : (struct content_key){0};
 	size_t len = content ? content->len : 0;
 	const void *data;
 
-	CARRY_64(carry, key.ino);
-	CARRY_64(carry, key.uid);
-	data = carry_bytes(carry, content ? content->data : NULL, &len);
-	if (carry->loads)
-		read_content(carry, contents, &key, data, len);
+	CODEC_64(codec, key.ino);
+	CODEC_64(codec, key.uid);
+	data = codec_bytes(codec, content ? content->data : NULL, &len);
+	if (codec->loads)
+		read_content(codec, contents, &key, data, len);
 }
 
 static int compare_with_number(const void *number, const void *content)
@@ -124,27 +124,27 @@ static int compare_with_number(const void *number, const void *content)
 	const uint64_t *a = number;
 	const struct content *const *b = content;
 
-	return *a < (*b)->stored.key ? -1 : *a > (*b)->stored.key;
+	return *a < (*b)->record.key ? -1 : *a > (*b)->record.key;
 }
 
-const struct content *content_carry(struct carry *carry, struct contents *contents,
-                                    const struct content *content)
+const struct content *content_save_load(struct codec *codec, struct contents *contents,
+                                        const struct content *content)
 {
-	uint64_t number = content ? content->stored.key : 0;
+	uint64_t number = content ? content->record.key : 0;
 	struct content **found;
 
-	CARRY_64(carry, number);
-	if (!carry->loads || number == 0)
+	CODEC_64(codec, number);
+	if (!codec->loads || number == 0)
 		return content;
 	found = bsearch(&number, contents->read, contents->read_count, sizeof(found[0]),
 	                compare_with_number);
 	if (!found)
-		carry->refuse("the state has an open file without its text");
+		codec->give_up("the state has an open file without its text");
 	(*found)->references++;
 	return *found;
 }
 
-void contents_carried(struct contents *contents)
+void contents_loaded(struct contents *contents)
 {
 	struct content *content, *next;
 

@@ -17,7 +17,7 @@ struct content {
 	unsigned references;
 	struct contents *of;
 	bool latest;
-	struct stored stored;
+	struct record record;
 	struct content *prev, *next;
 	struct content_key {
 		uint64_t ino;
@@ -28,7 +28,7 @@ struct content {
 
 struct contents {
 	struct budget *budget;
-	struct book *stored;
+	struct records *records;
 	struct content **read; /* while a state is: in the order of their numbers */
 	size_t read_count;
 	struct content *all,
@@ -44,10 +44,11 @@ void content_drop(const struct content *content);
 
 /* Before the first is read, how many there are; one; that of a file, with a reference of it; and
  * when all are read, those that no file has go. */
-void contents_expect(struct carry *carry, struct contents *contents, size_t count);
-void content_stored_carry(struct carry *carry, struct contents *contents, struct stored *stored);
-const struct content *content_carry(struct carry *carry, struct contents *contents,
-                                    const struct content *content);
-void contents_carried(struct contents *contents);
+void contents_expect(struct codec *codec, struct contents *contents, size_t count);
+void content_record_save_load(struct codec *codec, struct contents *contents,
+                              struct record *record);
+const struct content *content_save_load(struct codec *codec, struct contents *contents,
+                                        const struct content *content);
+void contents_loaded(struct contents *contents);
 
 #endif

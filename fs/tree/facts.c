@@ -257,7 +257,7 @@ static const struct fact {
          "Processes that on_lost was to stop, and may not signal."},
 	{NULL, "helper_up", "helper=\"guardian\"", FACT_UP, AT(guardian_up),
          "0 for a process of this mount that was killed, and is missing until a restart."},
-	{NULL, "helper_up", "helper=\"keeper\"", FACT_UP, AT(mount.keeper_up),
+	{NULL, "helper_up", "helper=\"keeper\"", FACT_UP, AT(mount.supervisor_up),
          "0 for a process of this mount that was killed, and is missing until a restart."},
 #define COUNT(field, metric, label, help) \
 	{NULL, metric, label, FACT_COUNTER, AT(counts.field), help},

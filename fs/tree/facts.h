@@ -26,7 +26,7 @@ struct mount_facts {
 	const struct settings *settings; /* of the servers */
 	const char *covered;    /* by which filesystem where: covers.h; NULL or "": by none */
 	const char *on_lost;    /* guardian_on_lost_name() */
-	int keeper_up;          /* 1; 0: it is missing; -1: there is to be none */
+	int supervisor_up;      /* 1; 0: it is missing; -1: there is to be none */
 	unsigned metrics_locks; /* so many locks have a series of their own */
 };
 
@@ -36,7 +36,7 @@ struct facts {
 	struct lc_status engine;
 	struct counts counts;
 	unsigned long terms, kills, spared, looks_ended; /* guardian_counts() */
-	int guardian_up;                                 /* as keeper_up */
+	int guardian_up;                                 /* as supervisor_up */
 	const char *addresses;                           /* of the servers: those in use */
 	const char *left_out;         /* names without an address, and why; "": none */
 	const char *tried;            /* what each server does, without contact; NULL: not known */

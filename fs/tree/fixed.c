@@ -22,7 +22,8 @@ const struct fixed_file fixed_files[] = {
 	/* Nobody makes or removes a file there. Who may write could mount something over it. */
 	{NODE_LOCK, "queue", NODE_QUEUE, S_IFDIR | 0555, 0, NULL},
 	{NODE_LOCK, "slots", NODE_SLOTS, READ | 0200, VIEW_SIZE, NULL},
-	{NODE_LOCK, "value", NODE_VALUE, S_IFREG, LC_VALUE_MAX, NULL}, /* with the mode of doors */
+	/* with the mode of lock files */
+	{NODE_LOCK, "value", NODE_VALUE, S_IFREG, LC_VALUE_MAX, NULL},
 	{.name = NULL},
 };
 
@@ -44,11 +45,11 @@ const struct fixed_file *fixed_of(enum node_kind kind)
 
 const char *fixed_reserved(const char *name)
 {
-	struct door door;
+	struct lock_file lock_file;
 
-	if (door_parse(name, &door) != -ENOENT && strchr(name, '@'))
+	if (lock_file_parse(name, &lock_file) != -ENOENT && strchr(name, '@'))
 		return "this would be a door with a time limit";
-	if (door_parse(name, &door) != -ENOENT || fixed_find(NODE_LOCK, name))
+	if (lock_file_parse(name, &lock_file) != -ENOENT || fixed_find(NODE_LOCK, name))
 		return "this is the name of a file in every lock";
 	return NULL;
 }

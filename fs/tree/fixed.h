@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * fixed.h - the files that each directory of a kind has under fixed names: in a lock beside its
- * doors (door.h) and the locks below, and all of .zklockfs. Pure.
+ * lock files (lock_file.h) and the locks below, and all of .zklockfs. Pure.
  */
 #ifndef FS_FIXED_H
 #define FS_FIXED_H

@@ -22,7 +22,7 @@ struct history_item {
 	struct history_item *users_prev, *users_next;
 	struct history_user *user;
 	size_t bytes;
-	struct stored stored;
+	struct record record;
 	struct history_hold hold;
 	char text[]; /* what its strings point to */
 };
@@ -63,7 +63,7 @@ static void forget_hold(struct history *history, struct history_item *item)
 	user->bytes -= item->bytes;
 	if (!user->first)
 		per_user_drop(&history->users, &user->user);
-	stored_end(&item->stored);
+	record_end(&item->record);
 	free(item);
 }
 
@@ -103,7 +103,7 @@ static void keep_hold(struct history *history, const struct history_hold *hold)
 	history->count++;
 	history->bytes += bytes;
 	user->bytes += bytes;
-	stored_begin(history->stored, &item->stored, STORED_HISTORY, 0);
+	record_begin(history->records, &item->record, RECORD_HISTORY, 0);
 	while (history->count > HISTORY_HOLDS || history->bytes > HISTORY_BYTES)
 		forget_of_most(history);
 }
@@ -194,43 +194,43 @@ int history_view(const struct facts *facts, struct text *ret_text)
 
 /* ---- over a reload ---- */
 
-static void needed_text_carry(struct carry *carry, const char **text)
+static void needed_text_save_load(struct codec *codec, const char **text)
 {
-	*text = carry_text(carry, *text);
+	*text = codec_text(codec, *text);
 	if (!*text)
-		carry->refuse("the state has a hold without a text");
+		codec->give_up("the state has a hold without a text");
 }
 
-static void ended_hold_carry(struct carry *carry, struct history_hold *hold)
+static void ended_hold_save_load(struct codec *codec, struct history_hold *hold)
 {
-	CARRY_ENUM(carry, hold->end, HISTORY_STOPPED);
-	CARRY_ENUM(carry, hold->mode, LC_SHARED);
-	CARRY_PID(carry, hold->pid);
-	CARRY_U32(carry, hold->uid);
-	carry_copy(carry, hold->command, sizeof(hold->command));
-	CARRY_64(carry, hold->since_ms);
-	CARRY_64(carry, hold->ended_ms);
-	CARRY_64(carry, hold->waited_ms);
-	CARRY_64(carry, hold->held_ms);
-	CARRY_64(carry, hold->token);
-	needed_text_carry(carry, &hold->lock);
-	needed_text_carry(carry, &hold->by);
-	needed_text_carry(carry, &hold->reason);
+	CODEC_ENUM(codec, hold->end, HISTORY_STOPPED);
+	CODEC_ENUM(codec, hold->mode, LC_SHARED);
+	CODEC_PID(codec, hold->pid);
+	CODEC_U32(codec, hold->uid);
+	codec_copy(codec, hold->command, sizeof(hold->command));
+	CODEC_64(codec, hold->since_ms);
+	CODEC_64(codec, hold->ended_ms);
+	CODEC_64(codec, hold->waited_ms);
+	CODEC_64(codec, hold->held_ms);
+	CODEC_64(codec, hold->token);
+	needed_text_save_load(codec, &hold->lock);
+	needed_text_save_load(codec, &hold->by);
+	needed_text_save_load(codec, &hold->reason);
 }
 
-void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored)
+void history_record_save_load(struct codec *codec, struct history *history, struct record *record)
 {
-	const struct history_item *item = STORED_IN(stored, struct history_item);
+	const struct history_item *item = RECORD_IN(record, struct history_item);
 	struct history_hold hold = item ? item->hold : (struct history_hold){0};
 
-	ended_hold_carry(carry, &hold);
-	if (carry->loads)
+	ended_hold_save_load(codec, &hold);
+	if (codec->loads)
 		keep_hold(history, &hold);
 }
 
-void history_counts_carry(struct carry *carry, struct history *history)
+void history_counts_save_load(struct codec *codec, struct history *history)
 {
 	for (int i = 0; i <= HISTORY_BUCKETS; i++)
-		CARRY_64(carry, history->buckets[i]);
-	CARRY_64(carry, history->held_us);
+		CODEC_64(codec, history->buckets[i]);
+	CODEC_64(codec, history->held_us);
 }

@@ -7,7 +7,7 @@
 #define FS_HISTORY_H
 
 #include "pure/per_user.h"
-#include "store/stored.h"
+#include "store/record_kinds.h"
 #include "tree/facts.h"
 
 /* So many are remembered, or fewer if they take more bytes than this. Those of the user with the
@@ -42,7 +42,7 @@ struct history_hold {
 };
 
 struct history {
-	struct book *stored;
+	struct records *records;
 	struct history_item *first; /* the oldest */
 	struct per_user *users;     /* who have any */
 	unsigned count;
@@ -59,7 +59,7 @@ const char *history_end_name(enum history_end end);
 view_fn history_view;
 
 /* One hold that has ended; and what is counted of all. */
-void history_stored_carry(struct carry *carry, struct history *history, struct stored *stored);
-void history_counts_carry(struct carry *carry, struct history *history);
+void history_record_save_load(struct codec *codec, struct history *history, struct record *record);
+void history_counts_save_load(struct codec *codec, struct history *history);
 
 #endif

@@ -16,7 +16,7 @@
 #define TRANSIENT_TRIES 4
 
 struct nodes {
-	struct book *stored;
+	struct records *records;
 	struct node *by_ino, *by_name;
 	struct node *root;
 	struct node *cached; /* the one read longest ago is first */
@@ -97,11 +97,11 @@ static struct node *new_node(struct nodes *nodes, struct node *parent, const cha
 	}
 	if (parent)
 		node_ref(parent);
-	stored_begin(nodes->stored, &node->stored, STORED_NODE, node->ino);
+	record_begin(nodes->records, &node->record, RECORD_NODE, node->ino);
 	return node;
 }
 
-int nodes_create(struct book *stored, struct nodes **ret_nodes)
+int nodes_create(struct records *records, struct nodes **ret_nodes)
 {
 	struct nodes *nodes;
 	uint64_t number;
@@ -110,7 +110,7 @@ int nodes_create(struct book *stored, struct nodes **ret_nodes)
 		return -errno;
 	nodes = calloc(1, sizeof(*nodes));
 	if (nodes) {
-		nodes->stored = stored;
+		nodes->records = records;
 		nodes->root = new_node(nodes, NULL, "", NODE_ROOT);
 	}
 	if (!nodes || !nodes->root) {
@@ -126,7 +126,8 @@ int nodes_create(struct book *stored, struct nodes **ret_nodes)
 
 static bool is_transient(const struct node *node)
 {
-	return node->kind == NODE_ENTRY || (node->kind == NODE_DOOR && strchr(node->name, '@'));
+	return node->kind == NODE_ENTRY ||
+	       (node->kind == NODE_LOCK_FILE && strchr(node->name, '@'));
 }
 
 static void unlist_transient(struct nodes *nodes, struct node *node)
@@ -134,7 +135,7 @@ static void unlist_transient(struct nodes *nodes, struct node *node)
 	if (!node->listed || !is_transient(node))
 		return;
 	node->listed = false;
-	stored_touch(&node->stored);
+	record_touch(&node->record);
 	DL_DELETE(nodes->transient, node);
 	nodes->transient_count--;
 }
@@ -155,7 +156,7 @@ static void free_node(struct nodes *nodes, struct node *node)
 	node_unname(nodes, node);
 	drop_snapshot(nodes, node);
 	unlist_transient(nodes, node);
-	stored_end(&node->stored);
+	record_end(&node->record);
 	free(node->znode);
 	free_strings(node);
 	free(node);
@@ -210,7 +211,7 @@ void node_unname(struct nodes *nodes, struct node *node)
 		return;
 	HASH_DELETE(by_name, nodes->by_name, node);
 	node->by_name.tbl = NULL;
-	stored_touch(&node->stored);
+	record_touch(&node->record);
 }
 
 void node_cache(struct nodes *nodes, struct node *lock)
@@ -220,7 +221,7 @@ void node_cache(struct nodes *nodes, struct node *lock)
 	node_ref(lock);
 	node_uncache(nodes, lock);
 	lock->listed = true;
-	stored_touch(&lock->stored);
+	record_touch(&lock->record);
 	DL_APPEND(nodes->cached, lock);
 	if (++nodes->cached_count > CACHED_LOCKS_MAX)
 		node_uncache(nodes, nodes->cached);
@@ -231,7 +232,7 @@ void node_uncache(struct nodes *nodes, struct node *lock)
 	if (!lock->listed)
 		return;
 	lock->listed = false;
-	stored_touch(&lock->stored);
+	record_touch(&lock->record);
 	DL_DELETE(nodes->cached, lock);
 	nodes->cached_count--;
 	node_unref(nodes, lock);
@@ -261,7 +262,7 @@ static void list_transient(struct nodes *nodes, struct node *node)
 {
 	unlist_transient(nodes, node);
 	node->listed = true;
-	stored_touch(&node->stored);
+	record_touch(&node->record);
 	DL_APPEND(nodes->transient, node);
 	nodes->transient_count++;
 }
@@ -287,7 +288,7 @@ static void trim_transient(struct nodes *nodes)
 void node_looked_up(struct nodes *nodes, struct node *node)
 {
 	node->lookups++;
-	stored_touch(&node->stored);
+	record_touch(&node->record);
 	if (is_transient(node)) {
 		list_transient(nodes, node);
 		trim_transient(nodes);
@@ -310,7 +311,7 @@ void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups)
 {
 	assert(node->lookups >= lookups);
 	node->lookups -= lookups;
-	stored_touch(&node->stored);
+	record_touch(&node->record);
 	node_ref(node);
 	node_unref(nodes, node);
 }
@@ -323,7 +324,7 @@ static bool has_children(enum node_kind kind)
 }
 
 /* Its name and place. */
-static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct node *node)
+static struct node *name_save_load(struct codec *codec, struct nodes *nodes, struct node *node)
 {
 	uint64_t ino = node ? node->ino : 0, above = node && node->parent ? node->parent->ino : 0;
 	enum node_kind kind = node ? node->kind : NODE_ROOT;
@@ -332,12 +333,12 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 	uint64_t last = nodes->last;
 	struct node *parent;
 
-	CARRY_64(carry, ino);
-	CARRY_64(carry, above);
-	CARRY_ENUM(carry, kind, NODE_KIND_LAST);
-	name = carry_text(carry, name);
-	CARRY_BOOL(carry, named);
-	if (!carry->loads)
+	CODEC_64(codec, ino);
+	CODEC_64(codec, above);
+	CODEC_ENUM(codec, kind, NODE_KIND_LAST);
+	name = codec_text(codec, name);
+	CODEC_BOOL(codec, named);
+	if (!codec->loads)
 		return node;
 	if (ino == nodes->root->ino)
 		return nodes->root;
@@ -345,91 +346,91 @@ static struct node *name_carry(struct carry *carry, struct nodes *nodes, struct 
 	if (!name || !*name || strlen(name) > LC_NAME_MAX || !parent ||
 	    !has_children(parent->kind) || kind == NODE_ROOT || ino > last ||
 	    node_by_ino(nodes, ino) || (named && node_child(nodes, parent, name)))
-		carry->refuse("the state has an invalid name");
+		codec->give_up("the state has an invalid name");
 	nodes->last = ino - 1;
 	node = new_node(nodes, parent, name, kind);
 	nodes->last = last;
 	if (!node)
-		carry->refuse(strerror(ENOMEM));
+		codec->give_up(strerror(ENOMEM));
 	if (!named)
 		node_unname(nodes, node);
-	if (kind == NODE_DOOR && door_parse(name, &node->door) < 0)
-		carry->refuse("the state has an invalid door");
+	if (kind == NODE_LOCK_FILE && lock_file_parse(name, &node->lock_file) < 0)
+		codec->give_up("the state has an invalid door");
 	return node;
 }
 
-static void info_carry(struct carry *carry, struct node *node)
+static void info_save_load(struct codec *codec, struct node *node)
 {
 	struct lc_lock_info *info = &node->info;
 
-	CARRY_64(carry, node->czxid);
-	CARRY_BOOL(carry, node->known);
-	CARRY_64(carry, node->info_us);
-	CARRY_64(carry, info->czxid);
-	CARRY_64(carry, info->ctime_ms);
-	CARRY_64(carry, info->mtime_ms);
-	CARRY_BOOL(carry, info->has_attributes);
-	CARRY_U32(carry, info->attributes.uid);
-	CARRY_U32(carry, info->attributes.gid);
-	CARRY_U32(carry, info->attributes.mode);
-	CARRY_U32(carry, info->attributes.door_mode);
-	CARRY_U32(carry, info->slots);
-	CARRY_U32(carry, info->children);
+	CODEC_64(codec, node->czxid);
+	CODEC_BOOL(codec, node->known);
+	CODEC_64(codec, node->info_us);
+	CODEC_64(codec, info->czxid);
+	CODEC_64(codec, info->ctime_ms);
+	CODEC_64(codec, info->mtime_ms);
+	CODEC_BOOL(codec, info->has_attributes);
+	CODEC_U32(codec, info->attributes.uid);
+	CODEC_U32(codec, info->attributes.gid);
+	CODEC_U32(codec, info->attributes.mode);
+	CODEC_U32(codec, info->attributes.lock_file_mode);
+	CODEC_U32(codec, info->slots);
+	CODEC_U32(codec, info->children);
 }
 
-static void entry_carry(struct carry *carry, struct node *node)
+static void entry_save_load(struct codec *codec, struct node *node)
 {
-	const char *znode = carry_text(carry, node->znode);
+	const char *znode = codec_text(codec, node->znode);
 
-	CARRY_BOOL(carry, node->entry.of_mount);
-	CARRY_BOOL(carry, node->entry.held);
-	CARRY_64(carry, node->entry.uid);
-	CARRY_64(carry, node->entry.since_ms);
-	CARRY_64(carry, node->entry.token);
-	if (!carry->loads)
+	CODEC_BOOL(codec, node->entry.of_mount);
+	CODEC_BOOL(codec, node->entry.held);
+	CODEC_64(codec, node->entry.uid);
+	CODEC_64(codec, node->entry.since_ms);
+	CODEC_64(codec, node->entry.token);
+	if (!codec->loads)
 		return;
 	node->znode = znode ? strdup(znode) : NULL;
 	if (!node->znode)
-		carry->refuse("the state has an invalid entry");
+		codec->give_up("the state has an invalid entry");
 }
 
-void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *stored)
+void node_record_save_load(struct codec *codec, struct nodes *nodes, struct record *record)
 {
-	struct node *node = name_carry(carry, nodes, STORED_IN(stored, struct node));
+	struct node *node = name_save_load(codec, nodes, RECORD_IN(record, struct node));
 	bool listed = node->listed;
 
-	CARRY_RANGE(carry, node->lookups, 0, INT64_MAX);
-	CARRY_BOOL(carry, listed);
+	CODEC_RANGE(codec, node->lookups, 0, INT64_MAX);
+	CODEC_BOOL(codec, listed);
 	if (node->kind == NODE_LOCK)
-		info_carry(carry, node);
+		info_save_load(codec, node);
 	if (node->kind == NODE_ENTRY)
-		entry_carry(carry, node);
-	if (carry->loads && listed && node->kind == NODE_LOCK)
+		entry_save_load(codec, node);
+	if (codec->loads && listed && node->kind == NODE_LOCK)
 		node_cache(nodes, node);
-	if (carry->loads && listed && is_transient(node))
+	if (codec->loads && listed && is_transient(node))
 		list_transient(nodes, node); /* who uses it is not known yet */
 }
 
-void nodes_last_carry(struct carry *carry, struct nodes *nodes)
+void nodes_last_save_load(struct codec *codec, struct nodes *nodes)
 {
-	CARRY_RANGE(carry, nodes->last, (int64_t)nodes->root->ino, INT64_MAX);
+	CODEC_RANGE(codec, nodes->last, (int64_t)nodes->root->ino, INT64_MAX);
 }
 
-struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node)
+struct node *node_save_load(struct codec *codec, const struct nodes *nodes, const struct node *node)
 {
 	uint64_t ino = node ? node->ino : 0;
 	struct node *found;
 
-	CARRY_64(carry, ino);
-	if (!carry->loads)
+	CODEC_64(codec, ino);
+	if (!codec->loads)
 		return (struct node *)node;
 	found = node_by_ino((struct nodes *)nodes, ino);
 	if (!found)
-		carry->refuse("the state has a file without a name");
+		codec->give_up("the state has a file without a name");
 	return found;
 }
 
-void nodes_carried(struct nodes *nodes)
+void nodes_loaded(struct nodes *nodes)
 {
 	struct node *node, *next;
 

@@ -4,7 +4,7 @@
  *
  * A node lives while the kernel remembers it (lookup count), or a child or an open
  * file needs it. The number of a name stays the same as long. The kernel forgets when it
- * wants memory, so the locks that were read last are kept beyond that: their doors can be
+ * wants memory, so the locks that were read last are kept beyond that: their lock files can be
  * opened while the ensemble is away.
  *
  * Each mount begins at another, random number. The kernel gives the mount ID and the device of a
@@ -12,7 +12,7 @@
  * former: guardian.h.
  *
  * How much that is the kernel decides, and it remembers all names while there is memory.
- * Of locks and their files there are no more than the ensemble has. But names of doors with
+ * Of locks and their files there are no more than the ensemble has. But names of lock files with
  * a time can be made up without end, and entries come and go. So of these no more are kept
  * than NODE_TRANSIENT_MAX: those looked up longest ago, and not open, go although the kernel
  * knows their numbers. When it sends such a number again, it gets ESTALE; for a path it then looks
@@ -21,10 +21,10 @@
 #ifndef FS_NODE_H
 #define FS_NODE_H
 
-#include "tree/door.h"
 #include "lockcore.h"
+#include "store/record_kinds.h"
+#include "tree/lock_file.h"
 #include "tree/snapshot.h"
-#include "store/stored.h"
 
 #include <stdint.h>
 #define HASH_NONFATAL_OOM 1 /* an element's tbl stays NULL */
@@ -36,19 +36,19 @@
 #define NODE_SNAPSHOTS_MAX 65536
 
 enum node_kind {
-	NODE_ROOT,    /* the mount */
-	NODE_LOCK,    /* a lock */
-	NODE_DOOR,    /* lock, try, lock@30s: in a lock */
-	NODE_QUEUE,   /* queue/ */
-	NODE_ENTRY,   /* queue/0000000042-... */
-	NODE_HOLDER,  /* holder */
-	NODE_VALUE,   /* value */
-	NODE_SLOTS,   /* slots */
-	NODE_ABOUT,   /* .zklockfs/ */
-	NODE_STATUS,  /* .zklockfs/status */
-	NODE_METRICS, /* .zklockfs/metrics */
-	NODE_LOCKS,   /* .zklockfs/locks */
-	NODE_HISTORY, /* .zklockfs/history */
+	NODE_ROOT,      /* the mount */
+	NODE_LOCK,      /* a lock */
+	NODE_LOCK_FILE, /* lock, try, lock@30s: in a lock */
+	NODE_QUEUE,     /* queue/ */
+	NODE_ENTRY,     /* queue/0000000042-... */
+	NODE_HOLDER,    /* holder */
+	NODE_VALUE,     /* value */
+	NODE_SLOTS,     /* slots */
+	NODE_ABOUT,     /* .zklockfs/ */
+	NODE_STATUS,    /* .zklockfs/status */
+	NODE_METRICS,   /* .zklockfs/metrics */
+	NODE_LOCKS,     /* .zklockfs/locks */
+	NODE_HISTORY,   /* .zklockfs/history */
 };
 #define NODE_KIND_LAST NODE_HISTORY
 
@@ -63,7 +63,7 @@ struct node {
 	char *lock;                 /* path of the lock it belongs to: the lock's own */
 	uint64_t lookups;           /* the kernel's */
 	unsigned references;        /* children, open files, requests under way */
-	struct door door;           /* NODE_DOOR */
+	struct lock_file lock_file; /* NODE_LOCK_FILE */
 	struct flock_claim *claims; /*   and flock: who has the lock by it, */
 	struct flock_claim *claims_by_id;
 	struct ask *asks;          /*   and who waits */
@@ -76,7 +76,7 @@ struct node {
 	struct entry_facts entry;  /* NODE_ENTRY: as it was at lookup */
 	char *znode;               /* NODE_ENTRY: what the file is bound to */
 	struct snapshot *snapshot; /* NODE_QUEUE */
-	struct stored stored;
+	struct record record;
 	UT_hash_handle by_ino, by_name;
 	char key[]; /* parent's number and name */
 };
@@ -86,7 +86,7 @@ struct nodes;
 /* Of the lock of that name below a lock, or below the root, "". Malloced; NULL: no memory. */
 char *node_path_below(const char *lock, const char *name);
 
-int nodes_create(struct book *stored, struct nodes **ret_nodes);
+int nodes_create(struct records *records, struct nodes **ret_nodes);
 void nodes_destroy(struct nodes *nodes);
 /* NULL: not known any more, ESTALE. Never of a directory, nor of what is open. */
 struct node *node_by_ino(struct nodes *nodes, uint64_t ino);
@@ -111,9 +111,10 @@ void node_forget(struct nodes *nodes, struct node *node, uint64_t lookups);
 /* A node, with what the kernel knows of it, but without references and snapshots; the number
  * that was given last; the node of something else that is kept; and when all are read, those that
  * nobody needs go. */
-void node_stored_carry(struct carry *carry, struct nodes *nodes, struct stored *stored);
-void nodes_last_carry(struct carry *carry, struct nodes *nodes);
-struct node *node_carry(struct carry *carry, const struct nodes *nodes, const struct node *node);
-void nodes_carried(struct nodes *nodes);
+void node_record_save_load(struct codec *codec, struct nodes *nodes, struct record *record);
+void nodes_last_save_load(struct codec *codec, struct nodes *nodes);
+struct node *node_save_load(struct codec *codec, const struct nodes *nodes,
+                            const struct node *node);
+void nodes_loaded(struct nodes *nodes);
 
 #endif

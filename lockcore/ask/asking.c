@@ -22,7 +22,7 @@
 #include "ask/call.h"
 #include "lock/batch.h"
 #include "pure/limits.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ void asking_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const v
 	*slots_of(lc, stat) = (struct known_slots){
 		.czxid = stat->czxid,
 		.mzxid = stat->mzxid,
-		.slots = record_slots(data, len),
+		.slots = node_data_slots(data, len),
 	};
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "ask/authority.h"
 
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 void authority_read(const struct lc *lc, const struct ensemble_answer *answer,
                     struct lc_attributes *ret_attributes)
 {
-	if (!record_parse_lock(answer->data, (size_t)answer->data_len, ret_attributes))
+	if (!node_data_parse_lock(answer->data, (size_t)answer->data_len, ret_attributes))
 		*ret_attributes = lc->config.without;
 }
 

@@ -12,7 +12,7 @@
 
 #include "ask/lock_info.h"
 #include "grant/hold.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,7 +76,8 @@ static struct lc_attributes changed_attributes(const struct lc_change *change,
 		.uid = change->set_uid ? set->uid : now->uid,
 		.gid = change->set_gid ? set->gid : now->gid,
 		.mode = change->set_mode ? set->mode : now->mode,
-		.door_mode = change->set_door_mode ? set->door_mode : now->door_mode,
+		.lock_file_mode =
+			change->set_lock_file_mode ? set->lock_file_mode : now->lock_file_mode,
 	};
 }
 
@@ -84,15 +85,15 @@ static int new_attributes(const struct data_call *change, const struct ensemble_
                           char **ret_data, size_t *ret_len)
 {
 	struct lc_attributes now, attributes;
-	struct record_lock lock = {.attributes = &attributes};
+	struct node_data_lock lock = {.attributes = &attributes};
 	size_t len = (size_t)answer->data_len;
 	unsigned slots = change->change.slots;
 
 	authority_read(change->call.lc, answer, &now);
 	attributes = changed_attributes(&change->change, &now);
-	record_value(answer->data, len, &lock.value, &lock.value_len);
-	lock.slots = slots ? slots : record_slots(answer->data, len);
-	return record_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
+	node_data_value(answer->data, len, &lock.value, &lock.value_len);
+	lock.slots = slots ? slots : node_data_slots(answer->data, len);
+	return node_data_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
 }
 
 static int new_value(struct data_call *change, const struct ensemble_answer *answer,
@@ -100,11 +101,11 @@ static int new_value(struct data_call *change, const struct ensemble_answer *ans
 {
 	size_t len = (size_t)answer->data_len, old_len;
 	struct lc_attributes attributes;
-	struct record_lock lock;
+	struct node_data_lock lock;
 	const char *old;
-	bool known = record_parse_lock(answer->data, len, &attributes);
+	bool known = node_data_parse_lock(answer->data, len, &attributes);
 
-	record_value(answer->data, len, &old, &old_len);
+	node_data_value(answer->data, len, &old, &old_len);
 	if (!change->append)
 		old_len = 0;
 	if (old_len + change->value_len > LC_VALUE_MAX)
@@ -118,11 +119,11 @@ static int new_value(struct data_call *change, const struct ensemble_answer *ans
 		memcpy(change->meant, old, old_len);
 	if (change->value_len > 0)
 		memcpy(change->meant + old_len, change->value, change->value_len);
-	lock = (struct record_lock){.attributes = known ? &attributes : NULL,
-	                            .slots = record_slots(answer->data, len),
-	                            .value = change->meant,
-	                            .value_len = change->meant_len};
-	return record_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
+	lock = (struct node_data_lock){.attributes = known ? &attributes : NULL,
+	                               .slots = node_data_slots(answer->data, len),
+	                               .value = change->meant,
+	                               .value_len = change->meant_len};
+	return node_data_rewrite_lock(answer->data, len, &lock, ret_data, ret_len);
 }
 
 enum fate { HAPPENED, DID_NOT, NOBODY_KNOWS };
@@ -136,7 +137,7 @@ static enum fate fate_of_value(const struct data_call *change, const struct ense
 
 	if (answer->stat->version == change->version)
 		return DID_NOT;
-	record_value(answer->data, (size_t)answer->data_len, &now, &len);
+	node_data_value(answer->data, (size_t)answer->data_len, &now, &len);
 	if (len == change->meant_len && memcmp(now, change->meant, len) == 0)
 		return HAPPENED;
 	if (len == change->meant_len - change->value_len && memcmp(now, change->meant, len) == 0)
@@ -206,7 +207,7 @@ static void write_data(struct data_call *change, const char *data, size_t len)
 static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b)
 {
 	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
-	       a->door_mode == b->door_mode;
+	       a->lock_file_mode == b->lock_file_mode;
 }
 
 /* 0, or the reason why it is not to be changed; 1: there is nothing to change, and the data is
@@ -221,7 +222,7 @@ static int check_change(const struct data_call *call, const struct ensemble_answ
 	authority_read(call->call.lc, answer, &now);
 	if (!authority_changes(&now, change))
 		return -EPERM;
-	if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)
+	if (node_data_kind(answer->data, (size_t)answer->data_len) != NODE_DATA_FOREIGN)
 		return 0;
 	wanted = changed_attributes(change, &now);
 	return change->slots || !is_same(&wanted, &now) ? -EPERM : 1;
@@ -232,7 +233,8 @@ static int check_value(const struct data_call *call, const struct ensemble_answe
 {
 	if (!taker_has_lock(call->call.taker))
 		return -EIO;
-	return record_kind(answer->data, (size_t)answer->data_len) == RECORD_FOREIGN ? -EPERM : 0;
+	return node_data_kind(answer->data, (size_t)answer->data_len) == NODE_DATA_FOREIGN ? -EPERM
+	                                                                                   : 0;
 }
 
 static void data_read(void *ctx, const struct ensemble_answer *answer)

@@ -5,7 +5,7 @@
 #include "grant/hold.h"
 
 #include "ask/lock_info.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -125,10 +125,10 @@ static void entry_answered(struct reader *reader, struct reading *reading)
 		info->token = reading->stat.czxid;
 		info->session = reading->stat.ephemeral_owner;
 		info->queued_since_ms = reading->stat.ctime_ms;
-		record_parse_entry(reading->data, reading->data_len, info);
+		node_data_parse_entry(reading->data, reading->data_len, info);
 		if (!info->entry.of_mount && info->reason[0] == '\0')
-			record_copy_line(info->reason, sizeof(info->reason), reading->data,
-			                 reading->data_len);
+			node_data_copy_line(info->reason, sizeof(info->reason), reading->data,
+			                    reading->data_len);
 		add_own_knowledge(&entries->call, info);
 	}
 	if (entries->call.reads == 0)

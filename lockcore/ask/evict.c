@@ -19,7 +19,7 @@
 #include "ask/authority.h"
 #include "ask/call.h"
 #include "ask/poke.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@
 
 struct eviction {
 	struct lc *lc;
-	struct stored stored;
+	struct record record;
 	char *path;
 	int64_t due_us;
 	int64_t wait_us; /* from the poke on; 0: its mount was poked */
@@ -53,7 +53,7 @@ static void free_eviction(struct eviction *eviction)
 {
 	timer_clear(&eviction->lc->timers, &eviction->due);
 	DL_DELETE(eviction->lc->evictions->evictions, eviction);
-	stored_end(&eviction->stored);
+	record_end(&eviction->record);
 	drop_eviction(eviction);
 }
 
@@ -61,7 +61,7 @@ static void set_time(struct eviction *eviction, int64_t due_us)
 {
 	eviction->due_us = due_us;
 	timer_set(&eviction->lc->timers, &eviction->due, due_us);
-	stored_touch(&eviction->stored);
+	record_touch(&eviction->record);
 }
 
 static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
@@ -150,7 +150,7 @@ static void begin_eviction(struct eviction *eviction)
 
 	eviction->poke = NULL;
 	DL_APPEND(lc->evictions->evictions, eviction);
-	stored_begin(lc->config.book, &eviction->stored, LC_KIND_EVICTION, 0);
+	record_begin(lc->config.records, &eviction->record, LC_KIND_EVICTION, 0);
 	poke_send(poke, eviction->due_us);
 }
 
@@ -163,20 +163,20 @@ static bool is_entry_path(const struct lc *lc, const char *path, struct entry_na
 	       name_parse(strrchr(path, '/') + 1, ret_name);
 }
 
-static void carry_times(struct carry *carry, struct eviction *eviction)
+static void save_load_times(struct codec *codec, struct eviction *eviction)
 {
-	CARRY_RANGE(carry, eviction->due_us, 0, LC_FOREVER / 4);
-	CARRY_RANGE(carry, eviction->wait_us, 0, LC_FOREVER / 4);
+	CODEC_RANGE(codec, eviction->due_us, 0, LC_FOREVER / 4);
+	CODEC_RANGE(codec, eviction->wait_us, 0, LC_FOREVER / 4);
 }
 
-static void restore_eviction(struct carry *carry, struct lc *lc)
+static void restore_eviction(struct codec *codec, struct lc *lc)
 {
-	const char *path = carry_text(carry, NULL);
+	const char *path = codec_text(codec, NULL);
 	struct eviction *eviction, times = {0};
 	struct entry_name name;
 
-	carry_times(carry, &times);
-	if (carry->bad)
+	save_load_times(codec, &times);
+	if (codec->bad)
 		return;
 	/* It costs no other record. */
 	if (!path || !is_entry_path(lc, path, &name)) {
@@ -186,7 +186,7 @@ static void restore_eviction(struct carry *carry, struct lc *lc)
 	}
 	eviction = make_eviction(lc, path, &name);
 	if (!eviction) {
-		carry_fail(carry, strerror(ENOMEM));
+		codec_fail(codec, strerror(ENOMEM));
 		return;
 	}
 	eviction->due_us = times.due_us;
@@ -194,17 +194,17 @@ static void restore_eviction(struct carry *carry, struct lc *lc)
 	begin_eviction(eviction);
 }
 
-void eviction_carry(struct carry *carry, void *ctx, struct stored *stored)
+void eviction_save_load(struct codec *codec, void *ctx, struct record *record)
 {
 	struct eviction *eviction;
 
-	if (carry->loads) {
-		restore_eviction(carry, ctx);
+	if (codec->loads) {
+		restore_eviction(codec, ctx);
 		return;
 	}
-	eviction = STORED_IN(stored, struct eviction);
-	(void)carry_text(carry, eviction->path);
-	carry_times(carry, eviction);
+	eviction = RECORD_IN(record, struct eviction);
+	(void)codec_text(codec, eviction->path);
+	save_load_times(codec, eviction);
 }
 
 /* ---- the question ---- */
@@ -302,7 +302,7 @@ static bool may_evict(const struct evict_call *evict, const struct ensemble_answ
 
 	if (evict->call.uid == 0 || evict->owner)
 		return true;
-	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
+	node_data_parse_entry(answer->data, (size_t)answer->data_len, &info);
 	return evict->name.of_mount && answer->stat->ephemeral_owner != 0 &&
 	       info.uid == (int64_t)evict->call.uid;
 }
@@ -327,7 +327,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
-	char data[RECORD_ENTRY_MAX];
+	char data[NODE_DATA_ENTRY_MAX];
 	int64_t wait_us;
 	size_t len;
 
@@ -352,11 +352,11 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		            delete_answered);
 		return;
 	}
-	wait_us = record_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
+	wait_us = node_data_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
 	if (wait_us < call->lc->session->granted_us)
 		wait_us = call->lc->session->granted_us;
 	evict->eviction->wait_us = wait_us;
-	if (record_is_evicted(answer->data, (size_t)answer->data_len, NULL)) {
+	if (node_data_is_evicted(answer->data, (size_t)answer->data_len, NULL)) {
 		is_marked(evict);
 		return;
 	}
@@ -364,7 +364,7 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 	          "%s: marked for eviction by %s; deleted at the latest %" PRId64
 	          " s after its mount was told",
 	          call->path, evict->by, wait_us / 1000000);
-	len = record_format_evicted(data, answer->data, (size_t)answer->data_len, evict->by);
+	len = node_data_format_evicted(data, answer->data, (size_t)answer->data_len, evict->by);
 	send_change(evict, ensemble_set(call->path, data, len, answer->stat->version),
 	            mark_answered);
 }

@@ -13,6 +13,6 @@ struct evictions {
 
 void evictions_finish(struct lc *lc);
 /* Its record. `ctx`: the engine. */
-void eviction_carry(struct carry *carry, void *ctx, struct stored *stored);
+void eviction_save_load(struct codec *codec, void *ctx, struct record *record);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "ask/lock_info.h"
 
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static void read_failed(struct lc_call *call, int error)
 
 void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len)
 {
-	info->has_attributes = record_parse_lock(data, len, &info->attributes);
-	info->slots = record_slots(data, len);
+	info->has_attributes = node_data_parse_lock(data, len, &info->attributes);
+	info->slots = node_data_slots(data, len);
 }
 
 void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat)
@@ -185,7 +185,7 @@ static void tell_value(const struct read_call *read, int error, const struct rea
 	size_t len = 0;
 
 	if (reading)
-		record_value(reading->data, reading->data_len, &value, &len);
+		node_data_value(reading->data, reading->data_len, &value, &len);
 	read->done.value(read->call.ctx, error, value, len);
 }
 

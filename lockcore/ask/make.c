@@ -14,7 +14,7 @@
 #include "ask/authority.h"
 
 #include "ask/lock_info.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct make_call {
 	struct lc_call call;
 	char *above; /* NULL: it is not looked at */
 	int limit;   /* how many locks may be there already */
-	char data[RECORD_LOCK_MAX];
+	char data[NODE_DATA_LOCK_MAX];
 	size_t len;
 	lc_stat_fn *made;
 };
@@ -139,7 +139,7 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 	make->call.uid = attributes->uid;
 	if (looks)
 		make->above = lc_path_above(lc, lock);
-	make->len = record_format_lock(make->data, attributes);
+	make->len = node_data_format_lock(make->data, attributes);
 	return call_begin(&make->call, lc, !looks || make->above ? lc_path(lc, lock) : NULL,
 	                  ret_call);
 }

@@ -61,16 +61,16 @@ void pokes_new_session(struct lc *lc)
 
 /* As long as the marks are not read that the lines name, the lines are as good as lost for the
  * next process. */
-void pokes_carry(struct carry *carry, struct lc *lc)
+void pokes_save_load(struct codec *codec, struct lc *lc)
 {
 	bool lost = lc->pokes->state == POKES_VANISHED || lc->pokes->look_at_all ||
 	            lc->entries->looks > 0 || lc->entries->look_failed;
 	bool made = lc->pokes->state == POKES_MADE;
 
-	CARRY_INT(carry, lc->pokes->seen);
-	CARRY_BOOL(carry, lost);
-	CARRY_BOOL(carry, made);
-	if (!carry->loads)
+	CODEC_INT(codec, lc->pokes->seen);
+	CODEC_BOOL(codec, lost);
+	CODEC_BOOL(codec, made);
+	if (!codec->loads)
 		return;
 	pokes_new_session(lc);
 	if (lost)

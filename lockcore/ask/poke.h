@@ -28,7 +28,7 @@ struct pokes {
 int pokes_begin(struct lc *lc);
 void pokes_new_session(struct lc *lc);
 /* From one process to the next, in the same session. */
-void pokes_carry(struct carry *carry, struct lc *lc);
+void pokes_save_load(struct codec *codec, struct lc *lc);
 /* Contact is good: pokes that came meanwhile are read. */
 void pokes_resume(struct lc *lc);
 /* A heartbeat was answered. The node may have been refused, or it may have gone with the root. */

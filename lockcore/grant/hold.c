@@ -5,7 +5,7 @@
 #include "grant/hold.h"
 
 #include "lock/loss.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ int lc_set_reason(struct lc_taker *taker, const char *text, size_t len)
 	reason = malloc(len + 1);
 	if (!reason)
 		return -ENOMEM;
-	record_copy_line(reason, len + 1, text, len);
+	node_data_copy_line(reason, len + 1, text, len);
 	free(entry->data.reason);
 	entry->data.reason = reason;
 	entry->data.dirty = true;

@@ -28,7 +28,7 @@
 #include "lock/batch.h"
 
 #include "lock/entry_data.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -211,7 +211,7 @@ static void free_op(struct ensemble_op *op)
 static bool make_op(struct entry *entry, struct ensemble_op *ret_op)
 {
 	bool create = entry->state == ENTRY_CREATING;
-	char data[RECORD_ENTRY_MAX], *copy = NULL;
+	char data[NODE_DATA_ENTRY_MAX], *copy = NULL;
 	size_t len = 0;
 
 	if (create) {
@@ -283,7 +283,7 @@ static void take_op(struct multi *multi, struct entry *entry, const struct ensem
 static void make_place(struct lc *lc, struct multi *multi)
 {
 	if (multi->count + 2 > ENSEMBLE_OPS_MAX ||
-	    multi->bytes + 2 * (LC_PATH_MAX + RECORD_ENTRY_MAX) > ENSEMBLE_BYTES_MAX)
+	    multi->bytes + 2 * (LC_PATH_MAX + NODE_DATA_ENTRY_MAX) > ENSEMBLE_BYTES_MAX)
 		send_multi(lc, multi);
 }
 

@@ -24,7 +24,7 @@ static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
 	entry->lock = lock;
 	if (!table_add(&lc->entries->by_id, &entry->id, entry->id.number))
 		return -ENOMEM;
-	stored_begin(lc->config.book, &entry->stored, LC_KIND_TAKER, 0);
+	record_begin(lc->config.records, &entry->record, LC_KIND_TAKER, 0);
 	return 0;
 }
 

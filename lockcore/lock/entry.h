@@ -20,8 +20,8 @@
 #ifndef LOCKCORE_ENTRY_H
 #define LOCKCORE_ENTRY_H
 
-#include "pure/gate.h"
 #include "lock/lock.h"
+#include "pure/gate.h"
 #include "pure/name.h"
 #include "pure/table.h"
 
@@ -105,7 +105,7 @@ struct entry_data {
 struct entry {
 	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
 	struct lock *lock;
-	struct stored stored;
+	struct record record;
 	enum entry_state state : 3;
 	enum lc_mode mode : 2;
 	bool wanted : 1;         /* it shall exist */
@@ -157,7 +157,7 @@ static inline const struct entry_events *entry_events(const struct entry *entry)
 /* Something of it has changed that is saved. */
 static inline void entry_touch(struct entry *entry)
 {
-	stored_touch(&entry->stored);
+	record_touch(&entry->record);
 }
 
 /* It is in the queue. */

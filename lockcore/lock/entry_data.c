@@ -9,14 +9,14 @@
 #include "lock/entry_data.h"
 
 #include "pure/limits.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <stdlib.h>
 
 size_t entry_format(const struct entry *entry, char *ret_data)
 {
-	return record_format_entry(
-		ret_data, &(struct record_entry){
+	return node_data_format_entry(
+		ret_data, &(struct node_data_entry){
 				  .host = entry->lock->lc->host,
 				  .pid = entry->data.pid,
 				  .uid = entry->data.uid,
@@ -35,7 +35,7 @@ static bool is_same_node(const struct entry *entry, const struct ensemble_stat *
 
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 {
-	char by[RECORD_BY_MAX + 1];
+	char by[NODE_DATA_BY_MAX + 1];
 
 	if (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {
 		entry_events(entry)->gone(entry);
@@ -44,7 +44,7 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	entry->version = answer->stat->version;
 	entry->czxid = answer->stat->czxid;
 	entry_touch(entry);
-	if (record_is_evicted(answer->data, (size_t)answer->data_len, by))
+	if (node_data_is_evicted(answer->data, (size_t)answer->data_len, by))
 		entry_events(entry)->marked(entry, by);
 	return true;
 }
@@ -255,7 +255,7 @@ static bool wait_to_write(struct entry *entry)
 
 static void write_in_turn(struct entry *entry)
 {
-	char data[RECORD_ENTRY_MAX], *path = may_be_written(entry) ? entry_path(entry) : NULL;
+	char data[NODE_DATA_ENTRY_MAX], *path = may_be_written(entry) ? entry_path(entry) : NULL;
 
 	if (!path) {
 		end_turn(entry);

@@ -7,7 +7,7 @@
 
 #include "lock/entry.h"
 
-size_t entry_format(const struct entry *entry, char *ret_data); /* RECORD_ENTRY_MAX */
+size_t entry_format(const struct entry *entry, char *ret_data); /* NODE_DATA_ENTRY_MAX */
 /* Takes over what the good answer of a get tells, a mark among it. False: the node is another
  * client's, made under the name of this one when this one was gone. */
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);

@@ -2,7 +2,7 @@
 #include "lock/lock_watch.h"
 
 #include "lock/taker.h"
-#include "pure/record.h"
+#include "pure/node_data.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void data_answered(void *ctx, const struct ensemble_answer *answer)
 	unsigned slots;
 
 	if (answer->result == ENSEMBLE_OK) {
-		slots = record_slots(answer->data, (size_t)answer->data_len);
+		slots = node_data_slots(answer->data, (size_t)answer->data_len);
 		lock_see_czxid(lock, answer->stat->czxid);
 		lock->node.version = answer->stat->version;
 		/* The last listing was judged for one slot if it was not known better. */
@@ -133,7 +133,7 @@ static void remember_ahead(struct lock *lock, const char *znode,
 	lock->front.ahead = NULL;
 	if (!name_parse(znode, &name) || !name.of_mount)
 		return;
-	record_parse_entry(answer->data, (size_t)answer->data_len, &info);
+	node_data_parse_entry(answer->data, (size_t)answer->data_len, &info);
 	lock->front.ahead = make_ahead(znode, &name, &info);
 }
 

@@ -262,7 +262,7 @@ static void list_last(struct lc_taker *taker)
 		return;
 	DL_DELETE(taker->entry.lock->takers.all, taker);
 	DL_APPEND(taker->entry.lock->takers.all, taker);
-	stored_move(&taker->entry.stored);
+	record_move(&taker->entry.record);
 }
 
 void taker_replace(struct lc_taker *taker, struct lc_taker *old)
@@ -485,7 +485,7 @@ void taker_free_if_done(struct lc_taker *taker)
 
 	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT)
 		return;
-	stored_end(&taker->entry.stored); /* it only waits for an answer, if at all */
+	record_end(&taker->entry.record); /* it only waits for an answer, if at all */
 	if (taker->entry.pending > 0)
 		return;
 	assert(!taker->due_prev && !taker->changed_prev && lock->front.taker != taker);

@@ -75,9 +75,9 @@ static inline struct lc_taker *taker_of(struct entry *entry)
 	return (struct lc_taker *)entry;
 }
 
-static inline struct lc_taker *taker_of_stored(struct stored *stored)
+static inline struct lc_taker *taker_of_record(struct record *record)
 {
-	return (struct lc_taker *)((char *)stored - offsetof(struct entry, stored));
+	return (struct lc_taker *)((char *)record - offsetof(struct entry, record));
 }
 
 /* HELD, and its entry is there as far as is known. */

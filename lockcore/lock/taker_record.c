@@ -38,36 +38,36 @@ struct parts {
 
 /* ---- the fields ---- */
 
-static void carry_fields(struct carry *carry, struct lc_taker *taker, struct parts *parts)
+static void save_load_fields(struct codec *codec, struct lc_taker *taker, struct parts *parts)
 {
 	struct entry *entry = &taker->entry;
 
-	parts->lock = carry_text(carry, parts->lock);
-	parts->reason = carry_text(carry, parts->reason);
-	carry_copy(carry, entry->name, sizeof(entry->name));
-	CARRY_64(carry, entry->id.number);
-	CARRY_ENUM(carry, parts->state, TAKER_LEFT);
-	CARRY_ENUM(carry, parts->wait, WAIT_MISSING);
-	CARRY_ENUM(carry, parts->loss, LOSS_GIVEN_UP);
-	CARRY_ENUM(carry, parts->entry, ENTRY_DELETING);
-	CARRY_RANGE(carry, parts->flags, 0, FLAGS_ALL);
-	CARRY_64(carry, parts->replaces);
-	CARRY_RANGE(carry, taker->error, -4095, 0);
-	CARRY_64(carry, taker->meant);
-	CARRY_RANGE(carry, parts->crowd, 0, LC_CROWD_MAX);
-	CARRY_TIME(carry, taker->asked_us);
-	CARRY_TIME(carry, taker->wait_until_us);
-	CARRY_TIME(carry, taker->hold_until_us);
-	CARRY_TIME(carry, parts->limit_us);
-	CARRY_TIME(carry, parts->recheck_us);
-	CARRY_RANGE(carry, parts->held_since_ms, -1, LC_FOREVER / 4);
-	CARRY_RANGE(carry, parts->charged, 0, LC_PATH_MAX + LC_NAME_MAX);
-	CARRY_U32(carry, parts->watches_uid);
-	CARRY_64(carry, entry->czxid);
-	CARRY_INT(carry, entry->version);
-	CARRY_PID(carry, entry->data.pid);
-	CARRY_U32(carry, entry->data.uid);
-	carry_copy(carry, entry->data.command, sizeof(entry->data.command));
+	parts->lock = codec_text(codec, parts->lock);
+	parts->reason = codec_text(codec, parts->reason);
+	codec_copy(codec, entry->name, sizeof(entry->name));
+	CODEC_64(codec, entry->id.number);
+	CODEC_ENUM(codec, parts->state, TAKER_LEFT);
+	CODEC_ENUM(codec, parts->wait, WAIT_MISSING);
+	CODEC_ENUM(codec, parts->loss, LOSS_GIVEN_UP);
+	CODEC_ENUM(codec, parts->entry, ENTRY_DELETING);
+	CODEC_RANGE(codec, parts->flags, 0, FLAGS_ALL);
+	CODEC_64(codec, parts->replaces);
+	CODEC_RANGE(codec, taker->error, -4095, 0);
+	CODEC_64(codec, taker->meant);
+	CODEC_RANGE(codec, parts->crowd, 0, LC_CROWD_MAX);
+	CODEC_TIME(codec, taker->asked_us);
+	CODEC_TIME(codec, taker->wait_until_us);
+	CODEC_TIME(codec, taker->hold_until_us);
+	CODEC_TIME(codec, parts->limit_us);
+	CODEC_TIME(codec, parts->recheck_us);
+	CODEC_RANGE(codec, parts->held_since_ms, -1, LC_FOREVER / 4);
+	CODEC_RANGE(codec, parts->charged, 0, LC_PATH_MAX + LC_NAME_MAX);
+	CODEC_U32(codec, parts->watches_uid);
+	CODEC_64(codec, entry->czxid);
+	CODEC_INT(codec, entry->version);
+	CODEC_PID(codec, entry->data.pid);
+	CODEC_U32(codec, entry->data.uid);
+	codec_copy(codec, entry->data.command, sizeof(entry->data.command));
 }
 
 /* ---- writing ---- */
@@ -118,7 +118,7 @@ static void take_grant_back(const struct lc_taker *taker, struct parts *parts)
 	parts->recheck_us = LC_FOREVER;
 }
 
-void taker_write(struct carry *carry, struct lc_taker *taker)
+void taker_write(struct codec *codec, struct lc_taker *taker)
 {
 	struct entry *entry = &taker->entry;
 	struct parts parts = {
@@ -142,7 +142,7 @@ void taker_write(struct carry *carry, struct lc_taker *taker)
 	/* It means nothing any more to a taker that holds. */
 	if (taker->replaces && parts.state == TAKER_WAITING)
 		parts.replaces = taker->replaces->entry.id.number;
-	carry_fields(carry, taker, &parts);
+	save_load_fields(codec, taker, &parts);
 }
 
 /* ---- whether it can be: what the engine asserts of its takers ---- */
@@ -289,18 +289,18 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	return true;
 }
 
-static bool resume_at(struct carry *carry, struct lc_taker *taker, struct lock *lock,
+static bool resume_at(struct codec *codec, struct lc_taker *taker, struct lock *lock,
                       const struct parts *parts)
 {
 	struct lc *lc = lock->lc;
 	struct lc_taker *old;
 
 	if (!has_good_flags(lock, parts) || !find_replaced(lc, lock, parts, &old)) {
-		carry_refuse(carry, "the state has an impossible taker");
+		codec_refuse(codec, "the state has an impossible taker");
 		return false;
 	}
 	if (!resume(lc, taker, lock, parts)) {
-		carry_fail(carry, strerror(ENOMEM));
+		codec_fail(codec, strerror(ENOMEM));
 		return false;
 	}
 	if (old)
@@ -308,21 +308,21 @@ static bool resume_at(struct carry *carry, struct lc_taker *taker, struct lock *
 	return true;
 }
 
-bool taker_read(struct carry *carry, struct lc *lc, struct lc_taker *taker)
+bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker)
 {
 	struct parts parts = {0};
 	struct lock *lock;
 
-	carry_fields(carry, taker, &parts);
-	if (!carry->bad && !may_be(lc, taker, &parts))
-		carry_refuse(carry, "the state has an impossible taker");
-	if (carry->bad)
+	save_load_fields(codec, taker, &parts);
+	if (!codec->bad && !may_be(lc, taker, &parts))
+		codec_refuse(codec, "the state has an impossible taker");
+	if (codec->bad)
 		return false;
 	if (lock_get(lc, parts.lock, parts.watches_uid, &lock) < 0) {
-		carry_fail(carry, strerror(ENOMEM));
+		codec_fail(codec, strerror(ENOMEM));
 		return false;
 	}
-	if (resume_at(carry, taker, lock, &parts))
+	if (resume_at(codec, taker, lock, &parts))
 		return true;
 	lock_unuse(lock);
 	return false;

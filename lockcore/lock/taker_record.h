@@ -9,9 +9,9 @@
 
 #include "lock/taker.h"
 
-void taker_write(struct carry *carry, struct lc_taker *taker);
-/* Into a blank taker. False: it cannot be, which carry->bad says, or there is no memory; it is
+void taker_write(struct codec *codec, struct lc_taker *taker);
+/* Into a blank taker. False: it cannot be, which codec->bad says, or there is no memory; it is
  * still the caller's. The caller sets its callbacks. */
-bool taker_read(struct carry *carry, struct lc *lc, struct lc_taker *taker);
+bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker);
 
 #endif

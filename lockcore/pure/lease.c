@@ -66,23 +66,23 @@ static bool is_possible(const struct lease *lease, int64_t now_us)
 	       (lease->void_us == INT64_MIN || is_past(lease->void_us, now_us));
 }
 
-void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us)
+void lease_save_load(struct codec *codec, struct lease *lease, int64_t now_us)
 {
-	CARRY_RANGE(carry, lease->tick_us, 1, TIMEOUT_MAX_US);
-	CARRY_RANGE(carry, lease->timeout_us, 0, TIMEOUT_MAX_US);
-	CARRY_64(carry, lease->deadline_us);
+	CODEC_RANGE(codec, lease->tick_us, 1, TIMEOUT_MAX_US);
+	CODEC_RANGE(codec, lease->timeout_us, 0, TIMEOUT_MAX_US);
+	CODEC_64(codec, lease->deadline_us);
 	for (int i = 0; i < 3; i++)
-		CARRY_64(carry, lease->sent_us[i]);
-	CARRY_64(carry, lease->answered_us);
-	CARRY_RANGE(carry, lease->steps, 0, 3);
-	CARRY_64(carry, lease->void_us);
-	CARRY_TIME(carry, lease->doubt_us);
-	if (carry_has(carry, 6)) {
-		CARRY_TIME(carry, lease->renews_us);
-		CARRY_TIME(carry, lease->late_us);
+		CODEC_64(codec, lease->sent_us[i]);
+	CODEC_64(codec, lease->answered_us);
+	CODEC_RANGE(codec, lease->steps, 0, 3);
+	CODEC_64(codec, lease->void_us);
+	CODEC_TIME(codec, lease->doubt_us);
+	if (codec_has(codec, 6)) {
+		CODEC_TIME(codec, lease->renews_us);
+		CODEC_TIME(codec, lease->late_us);
 	}
-	if (carry->loads && !is_possible(lease, now_us))
-		carry_refuse(carry, "the state has an impossible lease");
+	if (codec->loads && !is_possible(lease, now_us))
+		codec_refuse(codec, "the state has an impossible lease");
 }
 
 void lease_renews(struct lease *lease, int64_t now_us)

@@ -53,7 +53,7 @@
 #ifndef LOCKCORE_LEASE_H
 #define LOCKCORE_LEASE_H
 
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,7 +93,7 @@ void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us);
 void lease_again(struct lease *lease);
 /* What another process needs to go on with it: all but the connection, which is not proved. To read
  * it, after lease_begin(). No part of it is later than now. */
-void lease_carry(struct carry *carry, struct lease *lease, int64_t now_us);
+void lease_save_load(struct codec *codec, struct lease *lease, int64_t now_us);
 /* A renewal leaves after this; one that left before is given up. */
 void lease_renews(struct lease *lease, int64_t now_us);
 /* The leases of this session are shorter once a renewal was given up. */

@@ -10,10 +10,10 @@
 #ifndef LOCKCORE_BASE_H
 #define LOCKCORE_BASE_H
 
-#include "port/ensemble.h"
 #include "lockcore.h"
-#include "pure/book.h"
+#include "port/ensemble.h"
 #include "pure/clients.h"
+#include "pure/records.h"
 #include "pure/timer.h"
 
 /* An element for which there is no memory is not added: its hh.tbl stays NULL. */

@@ -69,7 +69,7 @@ static void set_counter(struct counter *all, const char *name, int64_t of, int64
 }
 
 /* Records of version 5 have no names: these counters come first, in this order. */
-static void read_unnamed(struct carry *carry, struct counter *all, struct lc_counters *counters)
+static void read_unnamed(struct codec *codec, struct counter *all, struct lc_counters *counters)
 {
 	static const char *const names[] = {
 		"requests", "clock_doubts", "takes",   "grants",  "hand_offs", "reuses",
@@ -77,36 +77,36 @@ static void read_unnamed(struct carry *carry, struct counter *all, struct lc_cou
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		set_counter(all, names[i], 0, carry_number(carry, 0, INT64_MIN, INT64_MAX));
-	CARRY_64(carry, counters->waited_us);
+		set_counter(all, names[i], 0, codec_number(codec, 0, INT64_MIN, INT64_MAX));
+	CODEC_64(codec, counters->waited_us);
 	for (size_t i = COUNTERS_ALONE; i < COUNTERS_ALL; i++)
-		CARRY_64(carry, *all[i].value);
+		CODEC_64(codec, *all[i].value);
 }
 
-static void counter_carry(struct carry *carry, struct counter *all, size_t i)
+static void counter_save_load(struct codec *codec, struct counter *all, size_t i)
 {
-	const struct counter *counter = carry->loads ? NULL : &all[i];
-	const char *name = carry_text(carry, counter ? counter->name : NULL);
+	const struct counter *counter = codec->loads ? NULL : &all[i];
+	const char *name = codec_text(codec, counter ? counter->name : NULL);
 	int64_t of = counter ? counter->of : 0, value = counter ? (int64_t)*counter->value : 0;
 
-	CARRY_64(carry, of);
-	CARRY_64(carry, value);
-	if (carry->loads)
+	CODEC_64(codec, of);
+	CODEC_64(codec, value);
+	if (codec->loads)
 		set_counter(all, name, of, value);
 }
 
-void counters_carry(struct carry *carry, struct lc_counters *counters)
+void counters_save_load(struct codec *codec, struct lc_counters *counters)
 {
 	struct counter all[COUNTERS_ALL];
 	size_t count;
 
 	list_counters(counters, all);
-	if (!carry_has(carry, 6)) {
-		read_unnamed(carry, all, counters);
+	if (!codec_has(codec, 6)) {
+		read_unnamed(codec, all, counters);
 		return;
 	}
-	CARRY_64(carry, counters->waited_us);
-	count = carry_count(carry, COUNTERS_ALL);
+	CODEC_64(codec, counters->waited_us);
+	count = codec_count(codec, COUNTERS_ALL);
 	for (size_t i = 0; i < count; i++)
-		counter_carry(carry, all, i);
+		counter_save_load(codec, all, i);
 }

@@ -14,6 +14,6 @@ void count_grant(struct lc *lc, int64_t asked_us);
 void count_failure(struct lc *lc, int error);
 
 /* The next process goes on with each of them. */
-void counters_carry(struct carry *carry, struct lc_counters *counters);
+void counters_save_load(struct codec *codec, struct lc_counters *counters);
 
 #endif

@@ -270,12 +270,12 @@ void home_free(struct lc *lc)
 	free(lc->home->dir);
 }
 
-void home_carry(struct carry *carry, struct lc *lc)
+void home_save_load(struct codec *codec, struct lc *lc)
 {
 	struct home *home = lc->home;
 
-	CARRY_ENUM(carry, home->root, ROOT_GONE);
-	CARRY_RANGE(carry, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);
-	CARRY_64(carry, home->known.ctime_ms);
-	CARRY_64(carry, home->known.number);
+	CODEC_ENUM(codec, home->root, ROOT_GONE);
+	CODEC_RANGE(codec, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);
+	CODEC_64(codec, home->known.ctime_ms);
+	CODEC_64(codec, home->known.number);
 }

@@ -38,7 +38,7 @@ struct home {
 /* 0 or -ENOMEM; home_free() follows in either case. */
 int home_begin(struct lc *lc, home_found_fn *found);
 void home_free(struct lc *lc);
-void home_carry(struct carry *carry, struct lc *lc);
+void home_save_load(struct codec *codec, struct lc *lc);
 
 /* There is a new connection: to whom is not known. */
 void home_connected(struct lc *lc);

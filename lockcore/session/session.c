@@ -421,47 +421,47 @@ int session_begin(struct lc *lc, const struct session_events *events)
 
 /* ---- from one process to the next ---- */
 
-void session_carry(struct carry *carry, struct lc *lc)
+void session_save_load(struct codec *codec, struct lc *lc)
 {
 	struct session *session = lc->session;
 	bool was_ready = session->state == LC_READY || session->state == LC_SUSPENDED;
 	int64_t away_us = session->state == LC_READY ? 0 : session->away_us;
-	int64_t now_us = carry->loads ? lc_now(lc) : INT64_MAX;
+	int64_t now_us = codec->loads ? lc_now(lc) : INT64_MAX;
 	size_t len = sizeof(session->password);
 	const void *password;
 
-	CARRY_64(carry, session->id);
-	CARRY_64(carry, session->half);
-	password = carry_bytes(carry, session->password, &len);
-	CARRY_RANGE(carry, session->granted_us, 0, TIMEOUT_MAX_US);
-	CARRY_RANGE(carry, away_us, 0, now_us);
-	CARRY_64(carry, session->connections);
-	CARRY_64(carry, session->sessions);
-	CARRY_INT(carry, session->node.version);
-	CARRY_BOOL(carry, session->node.made);
-	CARRY_BOOL(carry, was_ready);
-	home_carry(carry, lc);
-	lease_carry(carry, &session->lease, now_us);
-	if (!carry->loads)
+	CODEC_64(codec, session->id);
+	CODEC_64(codec, session->half);
+	password = codec_bytes(codec, session->password, &len);
+	CODEC_RANGE(codec, session->granted_us, 0, TIMEOUT_MAX_US);
+	CODEC_RANGE(codec, away_us, 0, now_us);
+	CODEC_64(codec, session->connections);
+	CODEC_64(codec, session->sessions);
+	CODEC_INT(codec, session->node.version);
+	CODEC_BOOL(codec, session->node.made);
+	CODEC_BOOL(codec, was_ready);
+	home_save_load(codec, lc);
+	lease_save_load(codec, &session->lease, now_us);
+	if (!codec->loads)
 		return;
 	if (session->node.made && !home_is_set(lc))
-		carry_refuse(carry, "the state has a session, and not whose it is");
+		codec_refuse(codec, "the state has a session, and not whose it is");
 	if (len != sizeof(session->password))
-		carry_refuse(carry, "the state has no password");
+		codec_refuse(codec, "the state has no password");
 	else
 		memcpy(session->password, password, len);
 	session->state = was_ready ? LC_SUSPENDED : LC_CONNECTING;
 	session->away_us = away_us ? away_us : now_us;
 }
 
-int session_restore(struct lc *lc, const struct session_events *events, struct carry *carry)
+int session_restore(struct lc *lc, const struct session_events *events, struct codec *codec)
 {
 	struct session *session = lc->session;
 	int r = prepare_session(lc, events);
 
 	if (r < 0)
 		return r;
-	session_carry(carry, lc);
+	session_save_load(codec, lc);
 	name_node(session);
 	session->node.len = -1;
 	session->node.unsure = true; /* something may have been under way */

@@ -6,9 +6,9 @@
 #ifndef LOCKCORE_SESSION_H
 #define LOCKCORE_SESSION_H
 
+#include "pure/lease.h"
 #include "session/base.h"
 #include "session/home.h"
-#include "pure/lease.h"
 
 /* Callbacks of the session, to the layers above it. */
 struct session_events {
@@ -101,10 +101,10 @@ struct session {
 int session_begin(struct lc *lc, const struct session_events *events);
 /* Instead of that, to go on in the session of another process: as when a connection was lost.
  * It is opened by session_reopen(). */
-int session_restore(struct lc *lc, const struct session_events *events, struct carry *carry);
+int session_restore(struct lc *lc, const struct session_events *events, struct codec *codec);
 void session_reopen(struct lc *lc);
 /* Its part of the record. */
-void session_carry(struct carry *carry, struct lc *lc);
+void session_save_load(struct codec *codec, struct lc *lc);
 /* Closes it; ended() comes from inside. */
 void session_finish(struct lc *lc, bool end_session);
 void session_free(struct lc *lc);

@@ -64,16 +64,16 @@ def test(case):
                           ('dear', 40), ('dear-each', 3000)):
         parser.add_argument('--' + name, type=int, default=default)
     args = parser.parse_args()
-    doors = case.directory + '/doors'
-    os.mkdir(doors)
-    check(libc.mount(b'none', doors.encode(), b'tmpfs', 0, b'mode=777') == 0, 'a tmpfs')
+    lock_files = case.directory + '/doors'
+    os.mkdir(lock_files)
+    check(libc.mount(b'none', lock_files.encode(), b'tmpfs', 0, b'mode=777') == 0, 'a tmpfs')
     program = build(case.directory)
     attackers = attack(case, args)
     for pid in attackers:
         case.cleanups.callback(os.kill, pid, signal.SIGKILL)
-    driver = spawn([program, doors, str(args.losers), str(args.orphans), str(args.users)],
+    driver = spawn([program, lock_files, str(args.losers), str(args.orphans), str(args.users)],
                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    check(driver.stdout.readline() == 'ready\n', 'all have their doors open')
+    check(driver.stdout.readline() == 'ready\n', 'all have their lock files open')
     out, _ = driver.communicate('go\n')
     print(out, end='')
     check(driver.returncode == 0, 'not all were signalled in time')

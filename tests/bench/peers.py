@@ -32,7 +32,7 @@ class MountHost:
         self.peer, self.mount = peer, mount
 
     def worker(self):
-        return self.peer.start([self.peer.bench.tool('files'), 'doors', self.mount.directory])
+        return self.peer.start([self.peer.bench.tool('files'), 'open', self.mount.directory])
 
 
 class Peer:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What users notice of a reload (SIGUSR2), or of a daemon that is killed and whose keeper starts
+"""What users notice of a reload (SIGUSR2), or of a daemon that is killed and whose supervisor starts
 another one: a holder reads its descriptor without a pause, many takers wait behind it, and two
 locks are handed over right when no daemon serves the mount, one from another mount to this one
 and one the other way round.
@@ -38,8 +38,8 @@ _TAKEN_OVER = re.compile(r'has taken over from .* in (\d+) ms')
 class Reader:
     """A process of workers/reader.c."""
 
-    def __init__(self, program, door):
-        self.process = spawn([program, door], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, program, lock_file):
+        self.process = spawn([program, lock_file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._line('ready')
 
     def _line(self, what):
@@ -74,8 +74,8 @@ class HandOff:
         self.thread.start()
         until(lambda: len(server.entries(lock)) == 2, f'{lock} is waited for')
 
-    def _take(self, door):
-        fd = os.open(door, os.O_RDWR)
+    def _take(self, lock_file):
+        fd = os.open(lock_file, os.O_RDWR)
         self.taken = time.monotonic()
         os.close(fd)
 

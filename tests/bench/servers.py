@@ -132,7 +132,7 @@ class Mount:
         return {}
 
     def _daemon(self):
-        """The daemon's pid. Its parent, the keeper, does nothing."""
+        """The daemon's pid. Its parent, the supervisor, does nothing."""
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as file:
             return file.read().split()[0]
 

@@ -13,7 +13,7 @@
   crash          a lock was lost though no fault was near but a crash, after which another
                  daemon went on
   errno          an error that was not to be expected
-  time           a timed door opened late or gave up early
+  time           a timed lock file opened late or gave up early
   fenced         an increment lost, or a holder refused while it held
   unfenced       an increment lost that no loss of a lock explains; on a mount with
                  on_lost=kill a loss explains nothing
@@ -52,7 +52,7 @@ SECOND = 10**9
 # after a check cannot meet the next holder.
 SPARE = SECOND // 4
 # How late an answer may be when nothing is stopped: the machine is busy, and the path is looked
-# up before the door's own time begins. While the ensemble is away, the lookup of an unknown name
+# up before the lock file's own time begins. While the ensemble is away, the lookup of an unknown name
 # waits 2 s, and 2 s more behind another process's lookup of it.
 LATE = (2 + 2 * 2) * SECOND
 # How long after a fault a mount may still find the ensemble away: an election, and
@@ -483,7 +483,7 @@ def check_crashes(result, attempts, faults, storms, removals):
         result.figures['holds over a crash'] += 1
         removed = any(fault['target'] == attempt.lock and fault['c'] <= end and start <= fault['r']
                       for fault in removals)
-        if attempt.lost and not (attempt.evicted or removed or 'most=' in attempt.door or
+        if attempt.lost and not (attempt.evicted or removed or 'most=' in attempt.lock_file or
                                  within(storms, start, end)):
             result.complain('crash', f'{attempt}: lost at {attempt.lost["c"]}')
 
@@ -520,12 +520,12 @@ def was_gone(attempt, storms, removals, forgotten):
     if not before:
         return False
     last = max(before, key=lambda fault: fault['r'])
-    until = calm(storms, last['r'] + REMEMBERED) if attempt.door == 'flock' else last['r']
+    until = calm(storms, last['r'] + REMEMBERED) if attempt.lock_file == 'flock' else last['r']
     return attempt.opened <= until or within(forgotten, last['c'], last['r'])
 
 
 def time_was_over(attempt):
-    limit = duration(attempt.door)
+    limit = duration(attempt.lock_file)
     return limit is not None and attempt.answered - attempt.since >= limit
 
 
@@ -544,7 +544,7 @@ def check_errors(result, attempts, faults, storms, removals, forgotten, cuts):
                                          within(forgotten, attempt.opened, attempt.answered) or
                                          within(cuts, attempt.opened, attempt.answered)) or
             code == errno.ENOENT and was_gone(attempt, storms, removals, forgotten) or
-            code == errno.ETIMEDOUT and duration(attempt.door) is not None or
+            code == errno.ETIMEDOUT and duration(attempt.lock_file) is not None or
             # The lock that it had may be lost when the request is read.
             code == errno.EIO and attempt.converts or
             # The path is looked up before, and no server could be asked about it.
@@ -572,15 +572,15 @@ def check_errors(result, attempts, faults, storms, removals, forgotten, cuts):
                                 f'{errno.errorcode.get(event["errno"], event["errno"])} at {event["r"]}')
 
 
-def duration(door):
-    """The longest time that an open of the door waits, or None."""
-    match = re.fullmatch(r'.*@(\d+)(ms|s|m|h)(,.*)?', door)
+def duration(lock_file):
+    """The longest time that an open of the lock file waits, or None."""
+    match = re.fullmatch(r'.*@(\d+)(ms|s|m|h)(,.*)?', lock_file)
     return int(match[1]) * _UNITS[match[2]] if match else None
 
 
 def check_times(result, attempts, faults):
     for attempt in attempts:
-        limit = 2 * SECOND if attempt.at_once else duration(attempt.door)
+        limit = 2 * SECOND if attempt.at_once else duration(attempt.lock_file)
         if limit is None or attempt.answered is None:
             continue
         took = attempt.answered - attempt.opened
@@ -652,9 +652,9 @@ def count(result, histories, attempts, slots):
     for hold in holds:
         kind = 'sharing' if hold.shared else 'of a lock with slots' if hold.lock in slots else 'exclusive'
         figures[f'holds, {kind}'] += 1
-        figures['holds by flock'] += hold.door == 'flock'
-        figures['holds that may last for so long at most'] += 'most=' in hold.door
-        figures['holds that are kept for so long at least'] += 'least=' in hold.door
+        figures['holds by flock'] += hold.lock_file == 'flock'
+        figures['holds that may last for so long at most'] += 'most=' in hold.lock_file
+        figures['holds that are kept for so long at least'] += 'least=' in hold.lock_file
     figures['holds lost'] = sum(hold.lost is not None for hold in holds)
     figures['checks'] = sum(len(hold.checks) for hold in holds)
     # Without hand-overs between mounts the run would have proved little.

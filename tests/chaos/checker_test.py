@@ -32,15 +32,15 @@ class Story:
         self.events.append(event)
         return self
 
-    def take(self, token, c, r, door='lock', lock='hot', mode='exclusive'):
-        self.say('open', c=c, lock=lock, door=door, mode=mode, signal=False).say('held', c, r)
+    def take(self, token, c, r, lock_file='lock', lock='hot', mode='exclusive'):
+        self.say('open', c=c, lock=lock, lock_file=lock_file, mode=mode, signal=False).say('held', c, r)
         return self if token is None else self.check(token, r, r + 1)
 
     def share(self, token, c, r):
         return self.take(token, c, r, 'shared', mode='shared')
 
-    def refused(self, code, c, r, door='lock', signal=False, **more):
-        self.say('open', c=c, lock='hot', door=door, signal=signal, **more)
+    def refused(self, code, c, r, lock_file='lock', signal=False, **more):
+        self.say('open', c=c, lock='hot', lock_file=lock_file, signal=signal, **more)
         return self.say('fail', c, r, errno=code)
 
     def check(self, token, c, r, how='read', code=0):
@@ -483,10 +483,10 @@ class Checker(unittest.TestCase):
                   .refused(errno.ENOTCONN, 200, 201), faults=[('daemon-kill', 0, 150, 300)])
 
     def test_errors_not_promised(self):
-        for code, door in ((errno.EINTR, 'lock'), (errno.EAGAIN, 'lock'), (errno.ENOENT, 'lock'),
+        for code, lock_file in ((errno.EINTR, 'lock'), (errno.EAGAIN, 'lock'), (errno.ENOENT, 'lock'),
                            (errno.ENOLCK, 'try'), (errno.ESHUTDOWN, 'lock'), (errno.ETIMEDOUT, 'lock'), (errno.ENOTCONN, 'try'),
                            (errno.EHOSTUNREACH, 'lock'), (errno.ENOSYS, 'lock')):
-            self.bad('errno', Story('a').refused(code, 0, 200, door))
+            self.bad('errno', Story('a').refused(code, 0, 200, lock_file))
         self.bad('errno', Story('a').refused(errno.EHOSTUNREACH, 0, 99, 'lock@100ms'))
 
     def test_daemon_of_another_mount_was_killed(self):
@@ -526,10 +526,10 @@ class Checker(unittest.TestCase):
         self.bad('time', Story('a').refused(errno.ETIMEDOUT, 0, 99, 'lock@100ms,most=20ms'))
 
     def test_comes_back_after_a_signal(self):
-        """A worker that soon comes back to the same door has its old time limit."""
-        def story(pause, door):
+        """A worker that soon comes back to the same lock file has its old time limit."""
+        def story(pause, lock_file):
             return (Story('a').refused(errno.EINTR, 0, 60, 'lock@100ms', signal=True)
-                    .refused(errno.ETIMEDOUT, 60 + pause, 110 + pause, door))
+                    .refused(errno.ETIMEDOUT, 60 + pause, 110 + pause, lock_file))
         self.good(story(10, 'lock@100ms'))
         self.bad('time', story(10, 'shared@100ms'))
         self.bad('time', story(2100, 'lock@100ms'))
@@ -620,10 +620,10 @@ class Checker(unittest.TestCase):
     # ---- the end ----
 
     def test_waits_for_ever(self):
-        self.bad('stuck', Story('a').say('open', 0, lock='hot', door='lock', signal=False), ends=False)
+        self.bad('stuck', Story('a').say('open', 0, lock='hot', lock_file='lock', signal=False), ends=False)
 
     def test_waits_for_ever_killed(self):
-        self.good(Story('a').say('open', 0, lock='hot', door='lock', signal=False), killed=[('a', 5)])
+        self.good(Story('a').say('open', 0, lock='hot', lock_file='lock', signal=False), killed=[('a', 5)])
 
     def test_entry_left(self):
         self.bad('stuck', Story('a').take(1, 0, 10).release(20), left=['hot/_c_x-lock-0000000001'])

@@ -227,7 +227,7 @@ class Faults:
             pass    # the daemon ends by itself when no server can be reached for 10 s
 
     def _daemon_crash(self, fault):
-        """The daemon is killed, and its keeper starts another one, which goes on."""
+        """The daemon is killed, and its supervisor starts another one, which goes on."""
         mount = self._free_mount(fault)
         if mount is None:
             return None

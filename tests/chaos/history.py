@@ -7,7 +7,7 @@ are CLOCK_BOOTTIME in nanoseconds, which every process here shares: `c` before t
 `r` after it.
 
 A worker writes
-  open     {lock, door, mode, signal, c}   before it opens; signal: a signal may interrupt it;
+  open     {lock, lock file, mode, signal, c}   before it opens; signal: a signal may interrupt it;
                                         mode: exclusive, shared; at_once: flock(2) LOCK_NB
   held     {c, r}  or  fail {errno, c, r}
   check    {how, errno, token, c, r}    read, write, fsync or poll of the descriptor; flock:

@@ -15,14 +15,14 @@ LINGER = 2 * 10**9
 
 
 class Attempt:
-    """One open of a door, and what followed."""
+    """One open of a lock file, and what followed."""
 
     def __init__(self, worker, mount, guarded, event):
         self.worker, self.mount = worker, mount
         self.guarded = guarded         # a process that loses the lock here is killed in time
-        self.lock, self.door, self.signal = event['lock'], event['door'], event['signal']
+        self.lock, self.lock_file, self.signal = event['lock'], event['lock_file'], event['signal']
         self.shared = event.get('mode') == 'shared'
-        self.at_once = self.door.startswith('try') or event.get('at_once', False)
+        self.at_once = self.lock_file.startswith('try') or event.get('at_once', False)
         self.converts = event.get('converts', False)    # a lock by the same descriptor
         self.opened = self.since = event['c']   # since: from then on its time limit runs
         self.answered = None           # when open returned, either way
@@ -52,8 +52,8 @@ class Attempt:
         return max(self.got, self.used) if self.used is not None else self.got
 
     def __repr__(self):
-        shared = ' shared' if self.shared and self.door == 'flock' else ''
-        return f'{self.worker} {self.lock}/{self.door}{shared} token {self.token}'
+        shared = ' shared' if self.shared and self.lock_file == 'flock' else ''
+        return f'{self.worker} {self.lock}/{self.lock_file}{shared} token {self.token}'
 
 
 class History:
@@ -95,10 +95,10 @@ class History:
             attempt.stores.append(event)
 
     def _open(self, attempt):
-        """A worker that comes back to a door after a signal has its old place and time limit."""
+        """A worker that comes back to a lock file after a signal has its old place and time limit."""
         self.attempts.append(attempt)
         last = self.last.get(attempt.lock)
-        if (last and last.errno == errno.EINTR and last.door == attempt.door and
+        if (last and last.errno == errno.EINTR and last.lock_file == attempt.lock_file and
                 attempt.opened - last.answered < LINGER):
             attempt.since = last.since
         self.last[attempt.lock] = attempt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mounts.py - one mount, its daemon, and its keeper, which starts another daemon when the daemon
+"""mounts.py - one mount, its daemon, and its supervisor, which starts another daemon when the daemon
 is killed. The daemon can be stopped, killed and replaced, and the clocks of its machine
 can be told to stand still (../mount/suspend.c)."""
 
@@ -16,7 +16,7 @@ from ensemble import TICK_MS
 from harness import SOURCE_ROOT, ZKLOCKFS, mounted, until
 
 SESSIONS = (12, 6, 12)     # seconds that the mounts ask for; some servers grant less
-ADOPTION_SECONDS = 20      # the keeper itself waits no longer than the lease
+ADOPTION_SECONDS = 20      # the supervisor itself waits no longer than the lease
 # Faults send signal 9.
 _TROUBLE = re.compile(r'assert|sanitizer|runtime error|leak|ended by signal (?!9:|9,)|instead of going on', re.IGNORECASE)
 _ADOPTION = 'after a crash (signal'
@@ -58,8 +58,8 @@ class Mount:
             ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0')
         self.directory = f'{directory}/mount{number}'
         self.log_path = self.directory + '.log'
-        self.process = None            # the keeper
-        self.deaths = []               # exit statuses of keepers that ended by themselves
+        self.process = None            # the supervisor
+        self.deaths = []               # exit statuses of supervisors that ended by themselves
         self._lock = threading.Lock()
         os.mkdir(self.directory)
 
@@ -92,7 +92,7 @@ class Mount:
         return self.process is not None and self.process.poll() is None
 
     def daemons(self):
-        """The daemon's pid in a list, or none if the keeper has no daemon at the moment."""
+        """The daemon's pid in a list, or none if the supervisor has no daemon at the moment."""
         return _children(self.process.pid)
 
     def _signal_daemon(self, number):
@@ -150,7 +150,7 @@ class Mount:
         return self.log().count(_ADOPTION)
 
     def kill(self):
-        """Kill the keeper first, so that no other daemon goes on."""
+        """Kill the supervisor first, so that no other daemon goes on."""
         if not self.running():
             self.deaths.append(self.process.returncode)
         ends = [os.pidfd_open(pid) for pid in self.daemons()] if self.running() else []

@@ -26,9 +26,9 @@ class Network:
         self.hosts = {0: None}
         for host in range(1, servers + 1):
             # A process that only keeps the namespace alive.
-            keeper = subprocess.Popen(['unshare', '--net', 'sleep', 'infinity'], stdin=subprocess.DEVNULL)
-            until(lambda: os.readlink(f'/proc/{keeper.pid}/ns/net') != own, 'a network namespace')
-            self.hosts[host] = keeper.pid
+            supervisor = subprocess.Popen(['unshare', '--net', 'sleep', 'infinity'], stdin=subprocess.DEVNULL)
+            until(lambda: os.readlink(f'/proc/{supervisor.pid}/ns/net') != own, 'a network namespace')
+            self.hosts[host] = supervisor.pid
         for host in self.hosts:
             self._do(host, 'ip', 'link', 'set', 'lo', 'up')
             self._do(host, 'ip', 'address', 'add', _address(host) + '/32', 'dev', 'lo')

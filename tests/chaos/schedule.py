@@ -58,7 +58,7 @@ _CRASHES = ('daemon-crash', 'renewal-late-crash')
 
 def plan(seed, seconds, crashes=False, only=()):
     """All faults, or only those of some kinds, in the order of their beginning; each ends before
-    `seconds`. `crashes`: daemons are killed, and their keepers start others."""
+    `seconds`. `crashes`: daemons are killed, and their supervisors start others."""
     faults = []
     for group, kinds in TRACKS.items():
         kinds = {kind: how for kind, how in kinds.items()

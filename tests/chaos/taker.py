@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """taker.py - takes locks, uses them, and records all that it sees.
 
-It takes a lock by one of the doors, shows its token to the fenced store and
+It takes a lock by one of the lock files, shows its token to the fenced store and
 increments the stores, and gives the lock back. It counts a lock as held only where
 a check of the descriptor has said so.
 
@@ -75,11 +75,11 @@ class Taker:
 
     # ---- single steps, each recorded ----
 
-    def open(self, lock, door, interrupt=0.0):
-        """Open a door. Returns whether the lock is held."""
-        mode = 'shared' if door.startswith('shared') else 'exclusive'
-        self.log.write('open', lock=lock, door=door, mode=mode, signal=interrupt > 0, c=now())
-        path = f'{self.args.mount}/{lock}/{door}'
+    def open(self, lock, lock_file, interrupt=0.0):
+        """Open a lock file. Returns whether the lock is held."""
+        mode = 'shared' if lock_file.startswith('shared') else 'exclusive'
+        self.log.write('open', lock=lock, lock_file=lock_file, mode=mode, signal=interrupt > 0, c=now())
+        path = f'{self.args.mount}/{lock}/{lock_file}'
         return self._take(lock, mode, interrupt, lambda: raw_open(path, os.O_RDWR))
 
     def flock(self, lock, mode, at_once=False, interrupt=0.0):
@@ -87,7 +87,7 @@ class Taker:
         converts = self.fd is not None
         if converts:
             self.log.write('release', c=now())
-        self.log.write('open', lock=lock, door='flock', mode=mode, at_once=at_once,
+        self.log.write('open', lock=lock, lock_file='flock', mode=mode, at_once=at_once,
                        signal=interrupt > 0, converts=converts, c=now())
 
         def call():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """worker.py - a user of the locks, of one of four roles:
 
-  worker   takes various locks, by various doors
+  worker   takes various locks, by various lock files
   sentry   holds a slow lock for seconds at a time
   crowd    many threads that take locks in bursts, see crowd.py
   asker    takes nothing: asks about the locks all the time, and keeps files open
@@ -18,14 +18,14 @@ import crowd
 from taker import Taker, close
 
 
-def limited(door, rng):
-    """Some doors get a longest time, which may be shorter than the work; some get a least time,
+def limited(lock_file, rng):
+    """Some lock files get a longest time, which may be shorter than the work; some get a least time,
     which may be longer."""
     limits = [f'{word}={rng.randint(20, most)}ms' for word, most in (('most', 300), ('least', 200))
               if rng.random() < 0.04]
     if len(limits) == 2:    # they may contradict each other
         limits.pop()
-    return door + (',' if '@' in door else '@') + limits[0] if limits else door
+    return lock_file + (',' if '@' in lock_file else '@') + limits[0] if limits else lock_file
 
 
 class Worker(Taker):
@@ -58,7 +58,7 @@ class Worker(Taker):
         # A lock in use cannot be removed.
         long = rng.random() < 0.05 and lock != 'fleeting'
         seconds = rng.uniform(0.1, 0.5) if long else rng.uniform(0.0, 0.02)
-        way = rng.choices(('door', 'timed', 'try', 'flock', 'convert'), (50, 18, 12, 15, 5))[0]
+        way = rng.choices(('lock_file', 'timed', 'try', 'flock', 'convert'), (50, 18, 12, 15, 5))[0]
         interrupt = rng.uniform(0.001, 0.3) if rng.random() < 0.15 else 0.0
         shared = rng.random() < 0.25
         mode = 'shared' if shared else 'exclusive'
@@ -68,10 +68,10 @@ class Worker(Taker):
         if way == 'flock':
             held = self.flock(lock, mode, rng.random() < 0.3, interrupt)
         else:
-            door = 'shared' if shared else 'lock'
+            lock_file = 'shared' if shared else 'lock'
             if way == 'timed':
-                door += f'@{rng.choice((20, 100, 500, 2000))}ms'
-            held = self.open(lock, limited('try' if way == 'try' else door, rng), interrupt)
+                lock_file += f'@{rng.choice((20, 100, 500, 2000))}ms'
+            held = self.open(lock, limited('try' if way == 'try' else lock_file, rng), interrupt)
         if held:
             self.use(seconds)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * fexecve.c - for programs that the kernel executes by an emulation (binfmt_misc). It executes none
- * of these by a descriptor that is closed by the call: ENOENT. The keeper does so to start a daemon
- * again; here the descriptor stays open. Linked with the program.
+ * of these by a descriptor that is closed by the call: ENOENT. The supervisor does so to start a
+ * daemon again; here the descriptor stays open. Linked with the program.
  */
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -68,11 +68,11 @@ def evict(mount, lock, process=None):
         for name in mount.queue(lock):
             with contextlib.suppress(FileNotFoundError):
                 if process is None or any(f'-{pid}-' in name for pid in (process.pid, *children(process.pid))):
-                    door = os.open(mount.path(lock, 'queue', name), os.O_WRONLY)
+                    lock_file = os.open(mount.path(lock, 'queue', name), os.O_WRONLY)
                     try:
-                        return os.write(door, b'evict\n')
+                        return os.write(lock_file, b'evict\n')
                     finally:
-                        os.close(door)
+                        os.close(lock_file)
         return False
     until(done, f'an entry of {lock} to evict')
 

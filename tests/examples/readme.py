@@ -186,7 +186,7 @@ def python(a, b):
 def files(a):
     for names, _ in rows('| file in a lock\'s directory | what it does |'):
         for name in words(names):
-            # A door with a time is not listed; looking at it takes nothing.
+            # A lock file with a time is not listed; looking at it takes nothing.
             os.stat(a.path('build', name))
 
 

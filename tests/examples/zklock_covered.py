@@ -11,7 +11,7 @@ import subprocess
 from harness import ALICE, NO_KEEPER, SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, is_ready, libc, run, spawn, until
 from locking import ZKLOCK, environment
 
-DOORS = ('lock', 'flock', 'reentrant')
+LOCK_FILES = ('lock', 'flock', 'reentrant')
 STATX = 332     # x86-64
 NAMED = re.compile(r'another filesystem \((\S+)(?: of user (\d+))?\) is mounted on (\S+) and hides it: umount (\S+)\n')
 WITHOUT = f"""
@@ -32,9 +32,9 @@ def umount(path):
 def make_lock(directory):
     """What looks like a lock that is held by nobody."""
     os.makedirs(directory + '/queue')
-    for name in DOORS:
-        with open(f'{directory}/{name}', 'w', encoding='ascii') as door:
-            door.write('4294967299\n')
+    for name in LOCK_FILES:
+        with open(f'{directory}/{name}', 'w', encoding='ascii') as lock_file:
+            lock_file.write('4294967299\n')
 
 
 def refused(case, words, where, kind='tmpfs', user=None, **options):
@@ -50,8 +50,8 @@ def refused(case, words, where, kind='tmpfs', user=None, **options):
 def by_path(case, a, where, kind='tmpfs', user=None):
     """In each way to name the lock."""
     link = f'{case.directory}/above/{os.path.basename(a.directory)}'
-    for door in ([], ['-R'], ['-s']):
-        refused(case, [ZKLOCK, '-n', '-r', '1', *door, '-m', a.directory, 'team/build'], where, kind, user)
+    for lock_file in ([], ['-R'], ['-s']):
+        refused(case, [ZKLOCK, '-n', '-r', '1', *lock_file, '-m', a.directory, 'team/build'], where, kind, user)
     for words in (['-n', a.path('team/build')], ['-n', link + '/team/build'], ['-n', '-m', link, 'team/build'],
                   ['-n', '-m', a.path('team'), 'build']):
         refused(case, [ZKLOCK, *words], where, kind, user)
@@ -87,14 +87,14 @@ def in_the_lock(case, a):
     umount(where)
 
     local = case.directory + '/local'
-    with open(local, 'w', encoding='ascii') as door:
-        door.write('4294967299\n')
-    for door, options in (('flock', []), ('reentrant', ['-R'])):
-        where = a.path('team/build', door)
+    with open(local, 'w', encoding='ascii') as lock_file:
+        lock_file.write('4294967299\n')
+    for lock_file, options in (('flock', []), ('reentrant', ['-R'])):
+        where = a.path('team/build', lock_file)
         check(libc.mount(local.encode(), where.encode(), None, 0x1000, None) == 0, os.strerror(ctypes.get_errno()))
         status, out, err = command([ZKLOCK, '-n', *options, a.path('team/build'), '--', 'true'], env=environment())
         said = NAMED.search(err)
-        check_equal((status, said and said[3]), (69, where), f'{door}: {out}{err}')
+        check_equal((status, said and said[3]), (69, where), f'{lock_file}: {out}{err}')
         umount(where)
 
     # The entry of a holder: that it holds cannot be seen, and is not guessed.

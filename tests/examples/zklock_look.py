@@ -315,8 +315,8 @@ def chains(a, b):
 
 def gone(a):
     """The process that took it has ended, and a child has the file."""
-    for door in ('exec 9<>"$1/lock"', 'exec 9<>"$1/flock"; flock 9'):
-        status, out, _ = command(['bash', '-c', door + '; sleep 1000 >/dev/null 2>&1 & echo $$ $!', 'bash', a.path('svca')])
+    for lock_file in ('exec 9<>"$1/lock"', 'exec 9<>"$1/flock"; flock 9'):
+        status, out, _ = command(['bash', '-c', lock_file + '; sleep 1000 >/dev/null 2>&1 & echo $$ $!', 'bash', a.path('svca')])
         parent, child = out.split()
         check_equal(status, 0, 'the parent ends')
         out = check_run(a, ['why', 'svca'], 75, 'why')

@@ -183,8 +183,8 @@ def closed_files(gate, a):
         with open(log, encoding='utf-8') as lines:
             check(int(lines.readline()) > 2, f'{redirect}: a lock became a standard file')
             found = {line.split()[-3]: line.split()[-1] for line in lines if '->' in line}
-        door = a.path('svca', 'flock')
-        check(door in found.values(), f'{redirect}: {found}')
+        lock_file = a.path('svca', 'flock')
+        check(lock_file in found.values(), f'{redirect}: {found}')
         for fd, sign in (('0', '<&-'), ('1', ' >&-'), ('2', '2>&-')):
             if sign in ' ' + redirect:
                 check(fd not in found or found[fd] == log, f'{redirect}: {found}')

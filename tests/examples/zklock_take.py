@@ -32,8 +32,8 @@ def environment_of_the_command(gate, a):
     for number, name in names.items():
         check_equal(found.pop(f'ZKLOCK_NAME_{number}'), name, 'its name')
         check_equal(found.pop(f'ZKLOCK_TOKEN_{number}'), entries(a, name)[0]['token'], f'token of {name}')
-        door = os.readlink(f'/proc/{visitor.pid}/fd/' + found.pop(f'ZKLOCK_FD_{number}'))
-        check_equal(door, a.path(name, 'flock'), f'descriptor of {name}')
+        lock_file = os.readlink(f'/proc/{visitor.pid}/fd/' + found.pop(f'ZKLOCK_FD_{number}'))
+        check_equal(lock_file, a.path(name, 'flock'), f'descriptor of {name}')
     check_equal(found, {}, 'no other variables')
     visitor.let()
     finished(process, 0, 'three locks, one named twice')
@@ -42,8 +42,8 @@ def environment_of_the_command(gate, a):
     process = start(a, '-o', 'svca', '--', *gate.visitor())
     visitor = gate.arrived()
     check('ZKLOCK_FD_1' not in visitor.environ, 'a descriptor that the command does not have')
-    doors = [os.readlink(f'/proc/{visitor.pid}/fd/{fd}') for fd in os.listdir(f'/proc/{visitor.pid}/fd')]
-    check(not [door for door in doors if door.startswith(a.directory)], f'descriptors: {doors}')
+    lock_files = [os.readlink(f'/proc/{visitor.pid}/fd/{fd}') for fd in os.listdir(f'/proc/{visitor.pid}/fd')]
+    check(not [lock_file for lock_file in lock_files if lock_file.startswith(a.directory)], f'descriptors: {lock_files}')
     visitor.let()
     finished(process, 0, '-o')
 

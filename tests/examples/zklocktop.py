@@ -24,8 +24,8 @@ def names(lines):
     return [line.split()[0] for line in lines[2:-1] if line.strip()]
 
 
-def hold(mount, lock, reason=None, door='lock'):
-    taker = mount.take(lock, door).held()
+def hold(mount, lock, reason=None, lock_file='lock'):
+    taker = mount.take(lock, lock_file).held()
     if reason is not None:
         taker.do('write', reason.encode())
     return taker
@@ -176,10 +176,10 @@ def hostile(case, a):
 
 def many(case, a, b):
     """More than the screen holds; and screens of all sizes."""
-    doors = []
+    lock_files = []
     for i in range(60):
         a.mkdir(f'many{i:02}')
-        doors.append(os.open(a.path(f'many{i:02}', 'lock'), os.O_RDWR))
+        lock_files.append(os.open(a.path(f'many{i:02}', 'lock'), os.O_RDWR))
     shown(b, 'many59')
     screen = Screen(case, [TOP, '-d', '100ms'], environment(b))
     screen.shows('60 locks', 'many00', 'many20', not_there=('many21',))
@@ -198,8 +198,8 @@ def many(case, a, b):
     lines = screen.shows('PID')
     check_equal(words(lines, 0)[5], str(os.getpid()), 'the process, where there is room')
     screen.end()
-    for door in doors:
-        os.close(door)
+    for lock_file in lock_files:
+        os.close(lock_file)
 
 
 def several(case, a, b):

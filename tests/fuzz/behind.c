@@ -27,7 +27,7 @@ struct lc *behind_begin(const char *(*reserved)(const char *name))
 	config = host_config(host, ROOT);
 	config.session_timeout_us = TIMEOUT_US;
 	config.tick_time_us = 2 * SECOND;
-	config.without = (struct lc_attributes){.mode = 0755, .door_mode = 0666};
+	config.without = (struct lc_attributes){.mode = 0755, .lock_file_mode = 0666};
 	config.reserved = reserved;
 	if (host_start(host, &config) < 0)
 		abort();

@@ -10,6 +10,7 @@
 
 #include "fuzz.h"
 
+#include "behind.h"
 #include "files/file.h"
 #include "files/lists.h"
 #include "files/ops.h"
@@ -21,7 +22,6 @@
 #include "setup/servers.h"
 #include "setup/settings.h"
 #include "store/store.h"
-#include "behind.h"
 #include "tree/fixed.h"
 
 #include <fcntl.h>
@@ -361,21 +361,21 @@ static void begin(void)
 	                  .servers = &servers,
 	                  .on_lost = "none",
 	                  .metrics_locks = 2},
-		.without = {.mode = 0755, .door_mode = 0666},
+		.without = {.mode = 0755, .lock_file_mode = 0666},
 		.files.what = "open files",
 		.requests.what = "requests",
 	};
 	MUST(store_create(&store) == 0);
-	front.stored.memory = &store_memory;
-	front.stored.store = store;
+	front.records.memory = &store_memory;
+	front.records.store = store;
 	log_level(LC_ERROR);
 	front.contents.budget = &front.files;
-	front.contents.stored = &front.stored;
+	front.contents.records = &front.records;
 	holds.audit_log.clock_us = behind_clock_us;
 	holds.audit_log.lc = front.lc;
-	holds.audit_log.history.stored = &front.stored;
+	holds.audit_log.history.records = &front.records;
 	kernel.fd = behind_connect(&fd);
-	MUST(nodes_create(&front.stored, &front.nodes) == 0 && holds_init(&front) == 0);
+	MUST(nodes_create(&front.records, &front.nodes) == 0 && holds_init(&front) == 0);
 	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
 	fuse_opt_free_args(&args);
 	front.answers.fd = fd;
@@ -677,8 +677,8 @@ static void finish(void)
 	linger_finish(&front.holds->linger);
 	nodes_destroy(front.nodes);
 	history_finish(&front.holds->audit_log.history);
-	store_close(front.stored.store);
-	book_finish(&front.stored);
+	store_close(front.records.store);
+	records_finish(&front.records);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

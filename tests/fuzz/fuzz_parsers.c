@@ -7,11 +7,11 @@
  */
 #include "fuzz.h"
 
-#include "tree/door.h"
 #include "host/duration.h"
 #include "host/row.h"
+#include "pure/node_data.h"
 #include "pure/queue.h"
-#include "pure/record.h"
+#include "tree/lock_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -176,46 +176,47 @@ static void *exact_bytes(const uint8_t *data, size_t size)
 	return copy;
 }
 
-static void fuzz_record_entry(const uint8_t *data, size_t size)
+static void fuzz_node_data_entry(const uint8_t *data, size_t size)
 {
 	static struct lc_entry_info info, other;
-	char text[RECORD_ENTRY_MAX];
+	char text[NODE_DATA_ENTRY_MAX];
 	void *copy = exact_bytes(data, size);
 	size_t len;
 
-	record_parse_entry(copy, size, &info);
+	node_data_parse_entry(copy, size, &info);
 	free(copy);
 	check_line(info.command, sizeof(info.command));
 	check_line(info.reason, sizeof(info.reason));
 	MUST(info.uid >= -1 && info.uid < UINT32_MAX && info.held_since_ms >= -1);
-	len = record_format_entry(text, &(struct record_entry){.host = "h",
+	len = node_data_format_entry(text,
+	                             &(struct node_data_entry){.host = "h",
 	                                                       .pid = 1,
 	                                                       .uid = info.uid,
 	                                                       .command = info.command,
 	                                                       .held_since_ms = info.held_since_ms,
 	                                                       .reason = info.reason});
 	MUST(len == strlen(text) && len < sizeof(text));
-	record_parse_entry(text, len, &other);
+	node_data_parse_entry(text, len, &other);
 	MUST(other.uid == info.uid && other.held_since_ms == info.held_since_ms);
 	MUST(strcmp(other.command, info.command) == 0 && strcmp(other.reason, info.reason) == 0);
 }
 
-static void fuzz_record_lock(const uint8_t *data, size_t size)
+static void fuzz_node_data_lock(const uint8_t *data, size_t size)
 {
-	const struct lc_attributes untouched = {.uid = 1, .gid = 2, .mode = 3, .door_mode = 4};
+	const struct lc_attributes untouched = {.uid = 1, .gid = 2, .mode = 3, .lock_file_mode = 4};
 	struct lc_attributes out = untouched, other;
-	char text[RECORD_LOCK_MAX];
+	char text[NODE_DATA_LOCK_MAX];
 	void *copy = exact_bytes(data, size);
 	size_t len;
 
-	if (record_parse_lock(copy, size, &out)) {
-		MUST((out.mode & ~02777u) == 0 && (out.door_mode & ~0666u) == 0);
+	if (node_data_parse_lock(copy, size, &out)) {
+		MUST((out.mode & ~02777u) == 0 && (out.lock_file_mode & ~0666u) == 0);
 		MUST(out.uid != (uid_t)-1 && out.gid != (gid_t)-1);
-		len = record_format_lock(text, &out);
+		len = node_data_format_lock(text, &out);
 		MUST(len == strlen(text) && len < sizeof(text));
-		MUST(record_parse_lock(text, len, &other));
+		MUST(node_data_parse_lock(text, len, &other));
 		MUST(out.uid == other.uid && out.gid == other.gid && out.mode == other.mode &&
-		     out.door_mode == other.door_mode);
+		     out.lock_file_mode == other.lock_file_mode);
 	} else {
 		MUST(memcmp(&out, &untouched, sizeof(out)) == 0);
 	}
@@ -224,36 +225,36 @@ static void fuzz_record_lock(const uint8_t *data, size_t size)
 
 /* A lock's data as others left it is rewritten: it has the new attributes and the new value, and
  * rewriting it again changes nothing. */
-static void fuzz_record_rewrite(const uint8_t *data, size_t size)
+static void fuzz_node_data_rewrite(const uint8_t *data, size_t size)
 {
 	const struct lc_attributes attributes = {
-		.uid = 1, .gid = 2, .mode = 02755, .door_mode = 0644};
+		.uid = 1, .gid = 2, .mode = 02755, .lock_file_mode = 0644};
 	void *copy = exact_bytes(data, size);
 	char *text, *again;
 	struct lc_attributes out;
 	const char *value, *back;
 	size_t value_len, back_len, len, again_len;
-	unsigned slots = record_slots(copy, size);
-	struct record_lock lock;
+	unsigned slots = node_data_slots(copy, size);
+	struct node_data_lock lock;
 
 	MUST(slots >= 1 && slots <= LC_SLOTS_MAX);
-	record_value(copy, size, &value, &value_len);
+	node_data_value(copy, size, &value, &value_len);
 	MUST(value_len <= size && value + value_len == (char *)copy + size);
-	if (record_kind(copy, size) != RECORD_OF_MOUNT) {
-		MUST(value_len == size || size > RECORD_DATA_MAX);
-		MUST(slots == 1 || size > RECORD_DATA_MAX);
-		MUST(!record_parse_lock(copy, size, &out) || size > RECORD_DATA_MAX);
+	if (node_data_kind(copy, size) != NODE_DATA_OF_MOUNT) {
+		MUST(value_len == size || size > NODE_DATA_MAX);
+		MUST(slots == 1 || size > NODE_DATA_MAX);
+		MUST(!node_data_parse_lock(copy, size, &out) || size > NODE_DATA_MAX);
 	}
-	lock = (struct record_lock){&attributes, slots, value, value_len};
-	if (record_rewrite_lock(copy, size, &lock, &text, &len) == 0) {
-		MUST(record_kind(text, len) == RECORD_OF_MOUNT);
-		MUST(record_parse_lock(text, len, &out));
+	lock = (struct node_data_lock){&attributes, slots, value, value_len};
+	if (node_data_rewrite_lock(copy, size, &lock, &text, &len) == 0) {
+		MUST(node_data_kind(text, len) == NODE_DATA_OF_MOUNT);
+		MUST(node_data_parse_lock(text, len, &out));
 		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 &&
-		     record_slots(text, len) == slots);
-		record_value(text, len, &back, &back_len);
+		     node_data_slots(text, len) == slots);
+		node_data_value(text, len, &back, &back_len);
 		MUST(back_len == value_len && memcmp(back, value, value_len) == 0);
 		lock.value = back;
-		MUST(record_rewrite_lock(text, len, &lock, &again, &again_len) == 0);
+		MUST(node_data_rewrite_lock(text, len, &lock, &again, &again_len) == 0);
 		MUST(again_len == len && memcmp(again, text, len) == 0);
 		free(again);
 		free(text);
@@ -261,22 +262,22 @@ static void fuzz_record_rewrite(const uint8_t *data, size_t size)
 	free(copy);
 }
 
-static void fuzz_record_evicted(const uint8_t *data, size_t size)
+static void fuzz_node_data_evicted(const uint8_t *data, size_t size)
 {
 	static struct lc_entry_info before, after;
-	char text[RECORD_ENTRY_MAX], by[RECORD_BY_MAX + 1], again[RECORD_BY_MAX + 1];
+	char text[NODE_DATA_ENTRY_MAX], by[NODE_DATA_BY_MAX + 1], again[NODE_DATA_BY_MAX + 1];
 	void *copy = exact_bytes(data, size);
 	size_t len;
 
-	if (!record_is_evicted(copy, size, by))
+	if (!node_data_is_evicted(copy, size, by))
 		strcpy(by, "uid 0 pid 1 (sh) on h");
 	check_line(by, sizeof(by));
-	len = record_format_evicted(text, copy, size, by);
+	len = node_data_format_evicted(text, copy, size, by);
 	MUST(len <= sizeof(text));
-	MUST(record_is_evicted(text, len, again) && strcmp(by, again) == 0);
+	MUST(node_data_is_evicted(text, len, again) && strcmp(by, again) == 0);
 	if (len < sizeof(text)) {
-		record_parse_entry(copy, size, &before);
-		record_parse_entry(text, len, &after);
+		node_data_parse_entry(copy, size, &before);
+		node_data_parse_entry(text, len, &after);
 		MUST(before.uid == after.uid && before.held_since_ms == after.held_since_ms);
 		MUST(strcmp(before.command, after.command) == 0 &&
 		     strcmp(before.reason, after.reason) == 0);
@@ -346,17 +347,18 @@ static void fuzz_duration(const uint8_t *data, size_t size)
 	free(text);
 }
 
-static void fuzz_door(const uint8_t *data, size_t size)
+static void fuzz_lock_file(const uint8_t *data, size_t size)
 {
 	char *name = exact(data, size);
-	struct door door = {.wait_us = -1};
-	int r = door_parse(name, &door);
+	struct lock_file lock_file = {.wait_us = -1};
+	int r = lock_file_parse(name, &lock_file);
 
 	MUST(r == 0 || r == -ENOENT || r == -EINVAL);
 	if (r == 0) {
-		MUST(door.wait_us >= 0);
-		MUST(door.crowd <= LC_CROWD_MAX);
-		MUST(door.most_us > 0 && door.least_us >= 0 && door.least_us <= door.most_us);
+		MUST(lock_file.wait_us >= 0);
+		MUST(lock_file.crowd <= LC_CROWD_MAX);
+		MUST(lock_file.most_us > 0 && lock_file.least_us >= 0 &&
+		     lock_file.least_us <= lock_file.most_us);
 	}
 	free(name);
 }
@@ -383,9 +385,17 @@ static void fuzz_row(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const readers[])(const uint8_t *data, size_t size) = {
-		fuzz_name,           fuzz_host,           fuzz_queue,    fuzz_record_entry,
-		fuzz_record_lock,    fuzz_lock_name,      fuzz_duration, fuzz_door,
-		fuzz_record_rewrite, fuzz_record_evicted, fuzz_row,
+		fuzz_name,
+		fuzz_host,
+		fuzz_queue,
+		fuzz_node_data_entry,
+		fuzz_node_data_lock,
+		fuzz_lock_name,
+		fuzz_duration,
+		fuzz_lock_file,
+		fuzz_node_data_rewrite,
+		fuzz_node_data_evicted,
+		fuzz_row,
 	};
 
 	if (size > 0)

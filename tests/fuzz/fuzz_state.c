@@ -36,17 +36,17 @@ static unsigned below(unsigned n)
 static const int64_t recorded_us = 5000 * SECOND;
 
 /* Some bytes of the record may be others. */
-static void put_spoilt(struct notes *notes, unsigned kind, uint64_t key, struct carry *carry)
+static void put_spoilt(struct notes *notes, unsigned kind, uint64_t key, struct codec *codec)
 {
 	for (unsigned count = below(16) ? 0 : below(4); count > 0; count--)
-		carry->data[(next_byte() << 8 | next_byte()) % carry->len] =
+		codec->data[(next_byte() << 8 | next_byte()) % codec->len] =
 			(unsigned char)next_byte();
-	notes_put(notes, kind, key, carry);
+	notes_put(notes, kind, key, codec);
 }
 
 static void write_session(struct notes *notes)
 {
-	struct carry carry = {0};
+	struct codec codec = {0};
 	struct forged_session session = {
 		.root = "/locks",
 		.draining = below(8) == 1,
@@ -72,13 +72,13 @@ static void write_session(struct notes *notes)
 		.pokes_made = below(2),
 	};
 
-	forge_session(&carry, &session);
-	put_spoilt(notes, LC_KIND_SESSION, 1, &carry);
-	forge_counters(&carry, 10, 3);
-	forge_counter(&carry, "takes", 0, 7);
-	forge_counter(&carry, "failures", EAGAIN, 5);
-	forge_counter(&carry, "waits", 1000, 2);
-	put_spoilt(notes, LC_KIND_COUNTERS, 1, &carry);
+	forge_session(&codec, &session);
+	put_spoilt(notes, LC_KIND_SESSION, 1, &codec);
+	forge_counters(&codec, 10, 3);
+	forge_counter(&codec, "takes", 0, 7);
+	forge_counter(&codec, "failures", EAGAIN, 5);
+	forge_counter(&codec, "waits", 1000, 2);
+	put_spoilt(notes, LC_KIND_COUNTERS, 1, &codec);
 }
 
 static int64_t some_time(int64_t unit_us)
@@ -129,7 +129,7 @@ static void write_taker(struct notes *notes, uint64_t id)
 {
 	struct forged_taker taker = some_taker(id);
 	char name[NAME_PREFIX_MAX + 10];
-	struct carry carry = {0};
+	struct codec codec = {0};
 
 	name_format(name, &clients_all[0], HALF, id, "web1", 42,
 	            taker.flags & FORGED_SHARED ? LC_SHARED : LC_EXCLUSIVE);
@@ -137,23 +137,23 @@ static void write_taker(struct notes *notes, uint64_t id)
 		snprintf(name + strlen(name), 11, "%010u", below(3) ? (unsigned)id : 2147483647u);
 	if (taker.entry != FORGED_ABSENT)
 		taker.name = name;
-	forge_taker(&carry, &taker);
-	put_spoilt(notes, LC_KIND_TAKER, id, &carry);
+	forge_taker(&codec, &taker);
+	put_spoilt(notes, LC_KIND_TAKER, id, &codec);
 }
 
 static void write_records(struct notes *notes)
 {
 	unsigned takers = below(TAKERS_MAX + 1);
-	struct carry carry = {0};
+	struct codec codec = {0};
 
 	write_session(notes);
 	for (unsigned i = 1; i <= takers; i++)
 		write_taker(notes, i);
 	if (!below(2))
 		return;
-	forge_eviction(&carry, "/locks/a/x-lock-0000000009",
+	forge_eviction(&codec, "/locks/a/x-lock-0000000009",
 	               recorded_us + (int64_t)below(20) * SECOND, (int64_t)below(2) * 20 * SECOND);
-	put_spoilt(notes, LC_KIND_EVICTION, 1, &carry);
+	put_spoilt(notes, LC_KIND_EVICTION, 1, &codec);
 }
 
 /* ---- a port that answers anything ---- */
@@ -334,11 +334,11 @@ static int adopt(struct notes *notes, struct ensemble *ensemble, bool checks, st
 		.wall_ms = wall_ms,
 		.random = random_bytes,
 		.report = report,
-		.book = &notes->book,
+		.records = &notes->records,
 	};
-	struct carry carry = {.loads = true, .checks = checks};
+	struct codec codec = {.loads = true, .checks = checks};
 
-	return lc_adopt(&config, ensemble, &carry, ret_lc);
+	return lc_adopt(&config, ensemble, &codec, ret_lc);
 }
 
 /* Its records are those of its objects, and another engine could go on from them. */
@@ -360,10 +360,10 @@ static void record(struct notes *notes, struct lc *lc)
 /* An eviction that is of no use has none. */
 static void drop_evictions_without_objects(struct notes *notes)
 {
-	const struct stored *stored;
+	const struct record *record;
 
-	for (stored = notes->book.clean; stored; stored = stored->next)
-		if (stored->kind == LC_KIND_EVICTION)
+	for (record = notes->records.clean; record; record = record->next)
+		if (record->kind == LC_KIND_EVICTION)
 			return;
 	notes_set(notes, LC_KIND_EVICTION, 1, NULL, 0);
 }
@@ -384,7 +384,7 @@ static void go_on(struct notes *notes)
 	struct lc *lc;
 
 	request_count = 0;
-	notes->book.as_recorded = true;
+	notes->records.as_recorded = true;
 	MUST(adopt(notes, &ensemble, false, &lc) == 0);
 	drop_evictions_without_objects(notes);
 	claim_some(lc);

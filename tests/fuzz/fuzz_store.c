@@ -132,7 +132,7 @@ static uint64_t sum_of(const void *bytes, size_t len)
 
 static uint64_t sum_of_kind(const struct store *store, unsigned kind)
 {
-	struct book_record *all;
+	struct record_bytes *all;
 	ssize_t count = store_list(store, kind, &all);
 	uint64_t sum = (uint64_t)count;
 

@@ -232,9 +232,9 @@ def strangers(case):
     for number, (one, other) in enumerate(itertools.permutations(ROWS, 2)):
         lock = f'pair{number}'
         mounts[one].mkdir(lock)
-        for door in ('lock', 'shared'):
-            same = door == 'lock' and {one, other} == {'kazoo', 'kazoo-rw'}
-            holder = mounts[one].take(lock, door).held()
+        for lock_file in ('lock', 'shared'):
+            same = lock_file == 'lock' and {one, other} == {'kazoo', 'kazoo-rw'}
+            holder = mounts[one].take(lock, lock_file).held()
             check_errno(errno.EAGAIN if same else errno.EPROTO, raw_open, mounts[other].path(lock, 'try'),
                         os.O_RDWR)
             holder.release()

@@ -103,8 +103,8 @@ def stays_out(worker, slot, seconds=PATIENCE_SECONDS):
         time.sleep(0.01)
 
 
-def waits_for_us(server, mount, worker, door='lock', mode='exclusive', lock='build', hurries=True):
-    ours = mount.take(lock, door).held()
+def waits_for_us(server, mount, worker, lock_file='lock', mode='exclusive', lock='build', hurries=True):
+    ours = mount.take(lock, lock_file).held()
     worker.take(1, lock, mode)
     queued(server, lock, 2)
     stays_out(worker, 1)
@@ -119,12 +119,12 @@ def waits_for_us(server, mount, worker, door='lock', mode='exclusive', lock='bui
     queued(server, lock, 0)
 
 
-def we_wait(server, mount, worker, door='lock', mode='exclusive', lock='build'):
+def we_wait(server, mount, worker, lock_file='lock', mode='exclusive', lock='build'):
     worker.take(1, lock, mode)
     worker.held(1)
     check_errno(errno.EAGAIN, os.open, mount.path(lock, 'try'), os.O_RDWR)
     check('znode' in str(mount.fields(lock, 'queue', mount.queue(lock)[0])), 'its entry is shown')
-    ours = mount.take(lock, door)
+    ours = mount.take(lock, lock_file)
     queued(server, lock, 2)
     check(not ours.answered(PATIENCE_SECONDS), f'we hold beside {worker.name}')
     worker.drop(1)
@@ -137,8 +137,8 @@ def we_wait(server, mount, worker, door='lock', mode='exclusive', lock='build'):
 def is_refused_beside(server, mount, worker, mode, lock='build'):
     worker.take(1, lock, mode)
     worker.held(1)
-    for door in ('try', 'lock', 'lock@5s', 'shared'):
-        check_errno(errno.EPROTO, os.open, mount.path(lock, door), os.O_RDWR)
+    for lock_file in ('try', 'lock', 'lock@5s', 'shared'):
+        check_errno(errno.EPROTO, os.open, mount.path(lock, lock_file), os.O_RDWR)
     check('does not wait for zklockfs' in mount.read(lock, 'holder'), 'the holder file says why')
     queued(server, lock, 1)
     worker.drop(1)
@@ -224,7 +224,7 @@ def they_share_first(server, mount, worker, lock):
 
 
 def killed_holders(server, mount, doomed_mount, worker, doomed, lock, slot, hurries=True):
-    """A client of theirs dies while we wait for it, and one of our daemons, without a keeper, while they
+    """A client of theirs dies while we wait for it, and one of our daemons, without a supervisor, while they
     wait. Returns what to check when both sessions have ended, after anything else: a function of the
     time before which nobody may hold."""
     theirs, ours = lock + '-theirs', lock + '-ours'

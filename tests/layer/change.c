@@ -72,7 +72,7 @@ static void each_attribute(void **state)
 	         "zklockfs: 1|uid: 7|gid: 9|mode: 755|door_mode: 644|slots: 2||v"},
 		{{.set_mode = true, .attributes = {.mode = 0700}},
 	         "zklockfs: 1|uid: 7|gid: 1|mode: 700|door_mode: 644|slots: 2||v"},
-		{{.set_door_mode = true, .attributes = {.door_mode = 0600}},
+		{{.set_lock_file_mode = true, .attributes = {.lock_file_mode = 0600}},
 	         "zklockfs: 1|uid: 7|gid: 1|mode: 755|door_mode: 600|slots: 2||v"},
 		{{.slots = 5}, "zklockfs: 1|uid: 7|gid: 1|mode: 755|door_mode: 644|slots: 5||v"},
 	};
@@ -137,13 +137,15 @@ static void who_may(void **state)
 		{{.slots = 2}, "foreign", "EPERM"},
 		{{.set_mode = true, .attributes = {.mode = 0700}}, "foreign", "EPERM"},
 		{{.set_mode = true, .attributes = {.mode = 0755}}, "foreign", "done"},
-		{{.set_door_mode = true, .attributes = {.door_mode = 0600}}, "foreign", "EPERM"},
+		{{.set_lock_file_mode = true, .attributes = {.lock_file_mode = 0600}},
+	         "foreign",
+	         "EPERM"},
 		{{.set_gid = true, .attributes = {.gid = 9}}, "foreign", "EPERM"},
 		{{.set_uid = true, .attributes = {.uid = 9}}, "foreign", "EPERM"},
 	};
 	struct rig *rig = *state;
 
-	rig->lc.config.without = (struct lc_attributes){.mode = 0755, .door_mode = 0644};
+	rig->lc.config.without = (struct lc_attributes){.mode = 0755, .lock_file_mode = 0644};
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		change(rig, &rows[i].change);
 		rig_forget(rig);

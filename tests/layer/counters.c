@@ -63,47 +63,47 @@ static struct lc_counters some_counters(void)
 	return counters;
 }
 
-/* Reads what *carry has, which ends. */
-static struct lc_counters read_counters(struct carry *carry, unsigned version)
+/* Reads what *codec has, which ends. */
+static struct lc_counters read_counters(struct codec *codec, unsigned version)
 {
-	struct carry reads = {.loads = true, .version = version};
+	struct codec reads = {.loads = true, .version = version};
 	struct lc_counters counters = {0};
 
-	carry_read(&reads, carry->data, carry->len);
-	counters_carry(&reads, &counters);
-	carry_read_all(&reads);
+	codec_read(&reads, codec->data, codec->len);
+	counters_save_load(&reads, &counters);
+	codec_read_all(&reads);
 	assert_null(reads.bad);
-	carry_end(carry);
+	codec_end(codec);
 	return counters;
 }
 
 static void saved(void **state)
 {
 	struct lc_counters counters = some_counters(), next;
-	struct carry carry = {0};
+	struct codec codec = {0};
 
 	(void)state;
-	counters_carry(&carry, &counters);
-	next = read_counters(&carry, 0);
+	counters_save_load(&codec, &counters);
+	next = read_counters(&codec, 0);
 	assert_memory_equal(&next, &counters, sizeof(next));
 }
 
 /* Another version has one counter more, lacks all others, and has two in another order. */
 static void of_another_version(void **state)
 {
-	struct carry carry = {0};
+	struct codec codec = {0};
 	struct lc_counters next;
 
 	(void)state;
-	forge_counters(&carry, 77, 7);
-	forge_counter(&carry, "grants", 0, 2);
-	forge_counter(&carry, "unheard_of", 0, 3);
-	forge_counter(&carry, "takes", 0, 4);
-	forge_counter(&carry, "waits", 1000, 5);
-	forge_counter(&carry, "waits", 1001, 6);
-	forge_counter(&carry, "failures", EAGAIN, 7);
-	forge_counter(&carry, NULL, 0, 8);
-	next = read_counters(&carry, 7);
+	forge_counters(&codec, 77, 7);
+	forge_counter(&codec, "grants", 0, 2);
+	forge_counter(&codec, "unheard_of", 0, 3);
+	forge_counter(&codec, "takes", 0, 4);
+	forge_counter(&codec, "waits", 1000, 5);
+	forge_counter(&codec, "waits", 1001, 6);
+	forge_counter(&codec, "failures", EAGAIN, 7);
+	forge_counter(&codec, NULL, 0, 8);
+	next = read_counters(&codec, 7);
 	assert_memory_equal(
 		&next,
 		(&(struct lc_counters){
@@ -128,12 +128,12 @@ static void of_version_5(void **state)
 	                                   .waited_us = 12,
 	                                   .failures = {13, 14},
 	                                   .waits = {25, 26}};
-	struct carry carry = {0};
+	struct codec codec = {0};
 
 	(void)state;
 	for (int64_t i = 1; i <= 12 + LC_FAILURES + LC_WAIT_BUCKETS + 1; i++)
-		(void)carry_number(&carry, i, 0, 100);
-	next = read_counters(&carry, 5);
+		(void)codec_number(&codec, i, 0, 100);
+	next = read_counters(&codec, 5);
 	for (int i = 2; i < LC_FAILURES; i++)
 		wanted.failures[i] = 13 + (unsigned long)i;
 	for (int i = 2; i <= LC_WAIT_BUCKETS; i++)

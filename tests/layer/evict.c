@@ -313,20 +313,20 @@ static void counted_from_the_poke(void **state)
 static void goes_on_in_another_process(void **state)
 {
 	struct rig *rig = *state;
-	struct carry carry = {0};
-	struct book book = {0};
+	struct codec codec = {0};
+	struct records records = {0};
 
-	rig->lc.config.book = &book;
+	rig->lc.config.records = &records;
 	evict(rig, THEIRS, 0, 0);
 	answer_entry(rig, 3, RECORD("8"));
 	rig_answer_version(rig, 4);
 	for (int poked = 0; poked < 2; poked++) {
 		int64_t due_us = rig->now_us + 40 * SECOND;
-		struct carry reads = {.loads = true};
+		struct codec reads = {.loads = true};
 
-		assert_int_equal(book.count, 1);
-		carry_begin(&carry);
-		eviction_carry(&carry, &rig->lc, book.touched);
+		assert_int_equal(records.count, 1);
+		codec_begin(&codec);
+		eviction_save_load(&codec, &rig->lc, records.touched);
 		if (!poked)
 			answer_entry(rig, 0, "");
 		else
@@ -337,10 +337,10 @@ static void goes_on_in_another_process(void **state)
 		evictions_finish(&rig->lc);
 		rig_forget(rig);
 		rig->now_us += SECOND;
-		assert_int_equal(book.count, 0);
-		carry_read(&reads, carry.data, carry.len);
-		eviction_carry(&reads, &rig->lc, NULL);
-		carry_read_all(&reads);
+		assert_int_equal(records.count, 0);
+		codec_read(&reads, codec.data, codec.len);
+		eviction_save_load(&reads, &rig->lc, NULL);
+		codec_read_all(&reads);
 		assert_null(reads.bad);
 		rig_expect_sent(rig, "get " POKES);
 		answer_entry(rig, 0, "");
@@ -355,8 +355,8 @@ static void goes_on_in_another_process(void **state)
 	}
 	rig_answer_error(rig, ENSEMBLE_OK);
 	assert_null(rig->evictions.evictions);
-	assert_int_equal(book.count, 0);
-	carry_end(&carry);
+	assert_int_equal(records.count, 0);
+	codec_end(&codec);
 }
 
 static void how_it_ends(void **state)

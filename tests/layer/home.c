@@ -538,13 +538,13 @@ static void waits_longer(void **state)
 static void remembered(void **state)
 {
 	struct rig *rig = *state;
-	struct carry carry = {0}, reads = {.loads = true};
+	struct codec codec = {0}, reads = {.loads = true};
 
-	home_carry(&carry, &rig->lc);
+	home_save_load(&codec, &rig->lc);
 	rig->home.known = (struct lc_mark){0};
-	carry_read(&reads, carry.data, carry.len);
-	home_carry(&reads, &rig->lc);
-	carry_end(&carry);
+	codec_read(&reads, codec.data, codec.len);
+	home_save_load(&reads, &rig->lc);
+	codec_end(&codec);
 	assert_null(reads.bad);
 	assert_int_equal(rig->home.known.czxid, 50);
 	assert_int_equal(rig->home.known.ctime_ms, 1600000000000);

@@ -2,8 +2,8 @@
  *
  * Information on a lock: its attributes, its value, its queue.
  */
-#include "pure/limits.h"
 #include "ask/lock_info.h"
+#include "pure/limits.h"
 
 #include "takers.h"
 
@@ -47,7 +47,7 @@ static void stat_told(void *ctx, int err, const struct lc_lock_info *info)
 		         "children %u",
 		         (int)info->czxid, (int)info->ctime_ms, (int)info->mtime_ms,
 		         info->has_attributes, (int)info->attributes.uid, (int)info->attributes.gid,
-		         (unsigned)info->attributes.mode, (unsigned)info->attributes.door_mode,
+		         (unsigned)info->attributes.mode, (unsigned)info->attributes.lock_file_mode,
 		         info->slots, info->children);
 }
 

@@ -19,7 +19,8 @@ static void done(void *ctx, int err, const struct lc_lock_info *info)
 
 static struct lc_call *make(struct rig *rig, const char *lock, uid_t uid)
 {
-	struct lc_attributes attributes = {.uid = uid, .gid = 6, .mode = 0755, .door_mode = 0644};
+	struct lc_attributes attributes = {
+		.uid = uid, .gid = 6, .mode = 0755, .lock_file_mode = 0644};
 	struct lc_call *call;
 
 	assert_int_equal(lc_mkdir(&rig->lc, lock, &attributes, NULL, done, rig, &call), 0);

@@ -121,17 +121,17 @@ static void looks_again_on_each_connection(void **state)
 }
 
 /* Of the record: how the next process has to take the pokes. */
-static enum pokes_state recorded(struct rig *rig, struct carry *carry)
+static enum pokes_state recorded(struct rig *rig, struct codec *codec)
 {
-	struct carry reads = {.loads = true};
+	struct codec reads = {.loads = true};
 	struct pokes pokes = rig->pokes;
 	bool look_failed = rig->entries.look_failed;
 	enum pokes_state state;
 
-	carry_begin(carry);
-	pokes_carry(carry, &rig->lc);
-	carry_read(&reads, carry->data, carry->len);
-	pokes_carry(&reads, &rig->lc);
+	codec_begin(codec);
+	pokes_save_load(codec, &rig->lc);
+	codec_read(&reads, codec->data, codec->len);
+	pokes_save_load(&reads, &rig->lc);
 	assert_null(reads.bad);
 	state = rig->pokes.state;
 	rig->pokes = pokes;
@@ -142,7 +142,7 @@ static enum pokes_state recorded(struct rig *rig, struct carry *carry)
 /* The next process looks at all entries if this one has not read those that were named. */
 static void not_read_by_this_process(void **state)
 {
-	struct carry unread = {0}, now = {0}, reads = {.loads = true};
+	struct codec unread = {0}, now = {0}, reads = {.loads = true};
 	struct rig *rig = *state;
 
 	assert_int_equal(recorded(rig, &now), POKES_MADE);
@@ -154,10 +154,10 @@ static void not_read_by_this_process(void **state)
 	entries_check_marks_again(&rig->lc);
 	rig_answer_data(rig, 0, "");
 	assert_int_equal(recorded(rig, &now), POKES_MADE);
-	carry_read(&reads, unread.data, unread.len);
-	pokes_carry(&reads, &rig->lc);
-	carry_end(&unread);
-	carry_end(&now);
+	codec_read(&reads, unread.data, unread.len);
+	pokes_save_load(&reads, &rig->lc);
+	codec_end(&unread);
+	codec_end(&now);
 	rig_forget(rig);
 	pokes_resume(&rig->lc);
 	rig_answer_error(rig, ENSEMBLE_EXISTS);

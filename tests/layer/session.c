@@ -470,18 +470,18 @@ static void finished(void **state)
 /* What the next process makes of the record. */
 static void expect_recorded(struct rig *rig, enum lc_state state, bool made, int64_t away_us)
 {
-	struct carry carry = {0}, reads = {.loads = true};
+	struct codec codec = {0}, reads = {.loads = true};
 	struct session session = rig->session;
 
-	session_carry(&carry, &rig->lc);
-	carry_read(&reads, carry.data, carry.len);
-	session_carry(&reads, &rig->lc);
-	carry_read_all(&reads);
+	session_save_load(&codec, &rig->lc);
+	codec_read(&reads, codec.data, codec.len);
+	session_save_load(&reads, &rig->lc);
+	codec_read_all(&reads);
 	assert_null(reads.bad);
 	assert_int_equal(rig->session.state, state);
 	assert_int_equal(rig->session.node.made, made);
 	assert_int_equal(rig->session.away_us, away_us);
-	carry_end(&carry);
+	codec_end(&codec);
 	rig->session = session;
 }
 

@@ -705,14 +705,14 @@ static void ticks_are_longer_for_the_next_process(void **state)
 {
 	struct rig *rig = *state;
 	const struct session_events *events = rig->session.events;
-	struct carry carry = {0}, reads = {.loads = true};
+	struct codec codec = {0}, reads = {.loads = true};
 
 	for (int i = 1; i <= 3; i++) {
 		rig->now_us += 2 * SECOND;
 		session_wrote(&rig->lc, rig->now_us);
 	}
-	session_carry(&carry, &rig->lc);
-	carry_read(&reads, carry.data, carry.len);
+	session_save_load(&codec, &rig->lc);
+	codec_read(&reads, codec.data, codec.len);
 	session_finish(&rig->lc, false);
 	session_free(&rig->lc);
 	rig->session = (struct session){0};
@@ -721,7 +721,7 @@ static void ticks_are_longer_for_the_next_process(void **state)
 	rig_forget(rig);
 	assert_int_equal(session_restore(&rig->lc, events, &reads), 0);
 	assert_null(reads.bad);
-	carry_end(&carry);
+	codec_end(&codec);
 	session_reopen(&rig->lc);
 	rig_expect_reported(rig, "the tickTime of the servers has grown");
 	assert_int_equal(lease_spacing(&rig->session.lease), 1750 * MS);

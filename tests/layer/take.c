@@ -5,8 +5,8 @@
  */
 #include "takers.h"
 
-#include "lock/lock_watch.h"
 #include "grant/tell.h"
+#include "lock/lock_watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -350,7 +350,7 @@ static void asks_to_replace(void **state)
 
 static void may_not_replace(void **state)
 {
-	struct book book = {0};
+	struct records records = {0};
 	struct rig *rig = *state;
 	struct lc_taker *old = takers_queue(rig, 1, LC_SHARED, 1, "#2-1"),
 			*shared = takers_take(rig, 2, LC_SHARED, LC_FOREVER),
@@ -364,12 +364,12 @@ static void may_not_replace(void **state)
 	assert_false(lc_replace(other, old));
 	assert_false(lc_replace(taker, shared));
 	lock_unwant_list(old->entry.lock);
-	stored_begin(&book, &taker->entry.stored, LC_KIND_TAKER, 0);
-	book_read_all(&book, LC_KIND_TAKER);
+	record_begin(&records, &taker->entry.record, LC_KIND_TAKER, 0);
+	records_read_all(&records, LC_KIND_TAKER);
 	assert_true(lc_replace(taker, old));
 	assert_true(old->entry.lock->lists.wanted);
-	assert_true(taker->entry.stored.touched); /* it is to be recorded again */
-	stored_end(&taker->entry.stored);
+	assert_true(taker->entry.record.touched); /* it is to be recorded again */
+	record_end(&taker->entry.record);
 	assert_false(lc_replace(taker, old));
 	assert_false(lc_replace(takers_take(rig, 5, LC_EXCLUSIVE, LC_FOREVER), old));
 	taker_part(old);
@@ -382,14 +382,14 @@ static void may_not_replace(void **state)
 /* A taker is recorded behind the one that it is to replace, as the next process wants it. */
 static void replaces_one_that_came_later(void **state)
 {
-	struct book book = {0};
+	struct records records = {0};
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2"),
 			*old = takers_take(rig, 2, LC_SHARED, LC_FOREVER);
 	struct lock *lock = taker->entry.lock;
 
-	stored_begin(&book, &taker->entry.stored, LC_KIND_TAKER, 0);
-	stored_begin(&book, &old->entry.stored, LC_KIND_TAKER, 0);
+	record_begin(&records, &taker->entry.record, LC_KIND_TAKER, 0);
+	record_begin(&records, &old->entry.record, LC_KIND_TAKER, 0);
 	takers_turn(rig);
 	takers_answer_made(rig, old, 3);
 	lock_want_list(lock);
@@ -397,12 +397,12 @@ static void replaces_one_that_came_later(void **state)
 	takers_answer_list(rig, "#3-3"); /* somebody has deleted the taker's entry */
 	rig_expect_told(rig, "2 taken");
 	assert_int_equal(taker->wait, WAIT_MISSING);
-	assert_true(taker->entry.stored.key < old->entry.stored.key);
+	assert_true(taker->entry.record.key < old->entry.record.key);
 	assert_true(lc_replace(taker, old));
-	assert_true(taker->entry.stored.key > old->entry.stored.key);
+	assert_true(taker->entry.record.key > old->entry.record.key);
 	assert_ptr_equal(lock->takers.all, old);
-	stored_end(&taker->entry.stored);
-	stored_end(&old->entry.stored);
+	record_end(&taker->entry.record);
+	record_end(&old->entry.record);
 }
 
 /* ---- leaving ---- */

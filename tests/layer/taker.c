@@ -564,15 +564,15 @@ static struct forged_taker saved(struct lc_taker *taker)
 {
 	static char texts[1024];
 	struct forged_taker read = {0};
-	struct carry carry = {0}, reads = {.loads = true};
+	struct codec codec = {0}, reads = {.loads = true};
 
-	taker_write(&carry, taker);
-	assert_true(carry.len <= sizeof(texts));
-	carry_read(&reads, memcpy(texts, carry.data, carry.len), carry.len);
+	taker_write(&codec, taker);
+	assert_true(codec.len <= sizeof(texts));
+	codec_read(&reads, memcpy(texts, codec.data, codec.len), codec.len);
 	forge_taker(&reads, &read);
-	carry_read_all(&reads);
+	codec_read_all(&reads);
 	assert_null(reads.bad);
-	carry_end(&carry);
+	codec_end(&codec);
 	return read;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""clan.py - processes that descend from each other and open doors when they are told.
+"""clan.py - processes that descend from each other and open lock files when they are told.
 
     p = Clan(case).member()         a child of the test
     c = p.fork()                    a child of p, with every descriptor of p

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""crowd.py - many takers that wait at one door."""
+"""crowd.py - many takers that wait at one lock file."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from harness import check_equal, libc, raw_open
 
 
 class Crowd:
-    """A process whose threads all open the door; each closes it as soon as it has the lock."""
+    """A process whose threads all open the lock file; each closes it as soon as it has the lock."""
 
     def __init__(self, path, size):
         self.end, report = os.pipe()

@@ -5,7 +5,7 @@ A test is one file: it calls run(test), and test(case) starts what it needs
 
     server = case.server()          a ZooKeeper server of its own
     a = case.mount(server, 'a')     a mount of it, known to the others as host a
-    t = a.take('build')             a process that opens the door build/lock
+    t = a.take('build')             a process that opens the lock file build/lock
 
 In the end every mount must come off, its daemon must have ended with status 0,
 its log must have no word that looks like an error, and no entry may be left in
@@ -53,7 +53,7 @@ OPTIONS = os.environ.get('ZKLOCKFS_OPTIONS', '').split()
 NO_KEEPER = 'nokeeper'
 # System calls that fail in all mounts, as by the filter of a container engine: EPERM:pidfd_open,statx
 REFUSED = os.environ.get('ZKLOCKFS_REFUSED')
-# In the place of each reload, the daemon is killed, and its keeper starts another one.
+# In the place of each reload, the daemon is killed, and its supervisor starts another one.
 CRASHES = 'ZKLOCKFS_CRASHES' in os.environ
 CRASHES_MAX = 2     # within a session timeout
 CASE_SECONDS = int(os.environ.get('ZKLOCKFS_CASE_SECONDS', 1100))  # below meson's timeout
@@ -97,7 +97,7 @@ def is_in_the_call(pid):
 
 
 def has_files(pid):
-    """Not so of a process that was killed. It may still exist: closing the file of a flock door waits for a daemon
+    """Not so of a process that was killed. It may still exist: closing the file of a flock file waits for a daemon
     that was stopped."""
     try:
         return len(os.listdir(f'/proc/{pid}/fd')) > 0
@@ -373,7 +373,7 @@ def mounted(path):
 
 
 class Taker:
-    """A process of its own that opens one door and then does what it is told."""
+    """A process of its own that opens one lock file and then does what it is told."""
 
     def __init__(self, path, flags, uid):
         self.path = path
@@ -396,7 +396,7 @@ class Taker:
         for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGUSR1, lambda *_: None)   # a handler, for EINTR
-        # This closes above all the doors that the test itself holds.
+        # This closes above all the lock files that the test itself holds.
         os.closerange(3, conn.fileno())
         os.closerange(conn.fileno() + 1, 65536)
         if uid:
@@ -766,8 +766,8 @@ class Mount:
     def mkdir(self, lock, mode=0o777):
         patiently(os.mkdir, self.path(lock), mode)
 
-    def take(self, lock, door='lock', flags=os.O_RDWR, uid=0):
-        taker = Taker(self.path(lock, door), flags, uid)
+    def take(self, lock, lock_file='lock', flags=os.O_RDWR, uid=0):
+        taker = Taker(self.path(lock, lock_file), flags, uid)
         self.case.takers.append(taker)
         return taker
 
@@ -796,7 +796,7 @@ class Mount:
 
     @property
     def daemon(self):
-        """The pid of the daemon: the process started here, or with a keeper its child."""
+        """The pid of the daemon: the process started here, or with a supervisor its child."""
         if not self.kept:
             return self.process.pid
         with open(f'/proc/{self.process.pid}/task/{self.process.pid}/children', encoding='ascii') as children:
@@ -813,7 +813,7 @@ class Mount:
         os.kill(self.daemon, number)
 
     def crash(self):
-        """Kill the daemon, and its keeper first. check_end() then checks nothing."""
+        """Kill the daemon, and its supervisor first. check_end() then checks nothing."""
         daemon = self.daemon
         self.process.kill()
         self.process.wait()
@@ -862,7 +862,7 @@ class Mount:
         before, daemon = self.metric('adoptions_total'), self.daemon
         os.kill(daemon, number)
         until(lambda: self.metric('adoptions_total') > before, 'another daemon goes on')
-        self.crashes.append(time.monotonic())   # later than the keeper saw it
+        self.crashes.append(time.monotonic())   # later than the supervisor saw it
 
     def resident(self):
         """Resident bytes of the daemon. The sanitizer must not keep freed memory: such a test

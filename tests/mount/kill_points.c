@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Preloaded into a daemon with a keeper: the daemon is killed before or after its n-th call of a
- * function that does input or output. No other process can tell at which instruction between two
+ * Preloaded into a daemon with a supervisor: the daemon is killed before or after its n-th call of
+ * a function that does input or output. No other process can tell at which instruction between two
  * of these points a daemon died. $KILL_POINTS is a file that the test and all daemons of the mount
  * share.
  */
@@ -39,7 +39,8 @@ enum start { START_GOES_ON, START_WAITS, START_ENDS };
 #define START_LOOK_US 1000
 
 static struct plan *plan;
-/* The keeper forks the first daemon, and executes the others. Children of a daemon do not count. */
+/* The supervisor forks the first daemon, and executes the others. Children of a daemon do not
+ * count. */
 static int forks, forks_of_daemon;
 
 __attribute__((constructor)) static void find_plan(void)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """locker.py - a process that locks files by flock(2) and fcntl(2) as it is told.
 
-    p = Locker(mount, 'build')          its door is build/flock
+    p = Locker(mount, 'build')          its lock file is build/flock
     fd = p.do('open')                   a descriptor of that process
     p.do('flock', fd, LOCK_EX)          waits for the answer, or raises OSError
     p.ask('flock', fd, LOCK_EX)         does not wait; answered(), then got() or fails(errno)
@@ -85,9 +85,9 @@ def in_threads(*calls):
     return codes
 
 
-def close_after(door, fd):
-    """Close the descriptor when the lock of the door is free."""
-    with open(door, 'r+', encoding='ascii') as gate:
+def close_after(lock_file, fd):
+    """Close the descriptor when the lock of the lock file is free."""
+    with open(lock_file, 'r+', encoding='ascii') as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         os.close(fd)
 
@@ -108,8 +108,8 @@ _FUNCTIONS = {'flock': fcntl.flock, 'raw_flock': raw_flock, 'setlk': setlk, 'get
 
 
 class Locker(Taker):
-    def __init__(self, mount, lock, door='flock', uid=0):
-        super().__init__(mount.path(lock, door), 0, uid)
+    def __init__(self, mount, lock, lock_file='flock', uid=0):
+        super().__init__(mount.path(lock, lock_file), 0, uid)
         mount.case.takers.append(self)
 
     def _serve(self, conn, flags):

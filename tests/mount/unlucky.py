@@ -4,7 +4,7 @@
 
     tests/mount/unlucky.py takers|test|daemons|all [NAME...]
 
-takers: each taker of the harness opens its door up to a second late.
+takers: each taker of the harness opens its lock file up to a second late.
 test: the test goes on a moment late when it has started a process.
 daemons: processes of the daemon are stopped again and again, for up to 0.3 s.
 

@@ -263,14 +263,14 @@ static void claim_visitors(struct host *host, bool adopted)
 
 void reload_host(struct host *host)
 {
-	struct book *book = &host->notes.book;
+	struct records *records = &host->notes.records;
 	bool adopted = false;
 
 	if (!host->lc)
 		return;
 	lc_record(host->lc);
-	book_write(book);
-	if (book->carry.failed) {
+	records_write(records);
+	if (records->codec.failed) {
 		stage_stop(host, false); /* nobody can go on */
 	} else {
 		notes_commit(&host->notes);
@@ -441,7 +441,8 @@ struct question *ask_entry(struct host *host, const char *lock, const char *znod
 
 struct question *ask_mkdir(struct host *host, const char *lock, int also)
 {
-	struct lc_attributes attributes = {.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0666};
+	struct lc_attributes attributes = {
+		.uid = 1, .gid = 2, .mode = 0755, .lock_file_mode = 0666};
 
 	return may_be(stage_ask_mkdir(host, lock, &attributes), also);
 }
@@ -672,7 +673,7 @@ void bench_end(struct bench *bench)
 			judge_question(question);
 	for (int i = 0; i < bench->stage.host_count; i++) {
 		end_host(&bench->stage.hosts[i], true);
-		book_finish(&bench->stage.hosts[i].notes.book);
+		records_finish(&bench->stage.hosts[i].notes.records);
 	}
 	if (memory_alive() != 0)
 		bench_violation(bench, "%ld blocks are not freed", memory_alive());

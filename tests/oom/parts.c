@@ -6,10 +6,10 @@
 #include "parts.h"
 
 #include "memory.h"
+#include "tree/facts.h"
+#include "tree/history.h"
 #include "tree/node.h"
 #include "tree/snapshot.h"
-#include "tree/history.h"
-#include "tree/facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 static const char *play_nodes(void)
 {
 	struct nodes *nodes;
-	struct node *root, *lock, *below, *door;
+	struct node *root, *lock, *below, *lock_file;
 	const char *wrong = NULL;
 
 	if (nodes_create(NULL, &nodes) < 0)
@@ -28,18 +28,18 @@ static const char *play_nodes(void)
 	root = node_by_ino(nodes, 1);
 	lock = node_get(nodes, root, "a", NODE_LOCK);
 	below = lock ? node_get(nodes, lock, "b", NODE_LOCK) : NULL;
-	door = below ? node_get(nodes, below, "lock@30s", NODE_DOOR) : NULL;
+	lock_file = below ? node_get(nodes, below, "lock@30s", NODE_LOCK_FILE) : NULL;
 	if (root->ino != 1 || node_by_ino(nodes, 1) != root)
 		wrong = "the root is lost";
 	if (below && (strcmp(below->lock, "a/b") != 0 || node_child(nodes, lock, "b") != below))
 		wrong = "a node is lost";
-	if (door && node_get(nodes, below, "lock@30s", NODE_DOOR) != door)
+	if (lock_file && node_get(nodes, below, "lock@30s", NODE_LOCK_FILE) != lock_file)
 		wrong = "a node is made again";
-	if (door) {
-		node_unref(nodes, door);
-		node_looked_up(nodes, door);
-		node_unref(nodes, door);
-		node_forget(nodes, door, 1);
+	if (lock_file) {
+		node_unref(nodes, lock_file);
+		node_looked_up(nodes, lock_file);
+		node_unref(nodes, lock_file);
+		node_forget(nodes, lock_file, 1);
 	}
 	if (below)
 		node_unref(nodes, below);

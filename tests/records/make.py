@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes the records of a mount with locks that are held, waited for, lost and evicted into the file RECORDS, for read.py:
-once for each LEDGER_VERSION that is released. Times in records are of this machine's clock, which must be ahead
+once for each RECORDS_VERSION that is released. Times in records are of this machine's clock, which must be ahead
 where they are read, so it is made young (SECONDS: of /proc/uptime, less a few):
 
     RECORDS=tests/records/6.z PYTHONPATH=tests/mount unshare --time --boottime -SECONDS --monotonic -SECONDS \\

@@ -210,7 +210,7 @@ static bool may_fail(const struct question *question, int err)
 		                 !judge_entry(&sim->world.proposed, taker));
 	case -ENOENT:
 		return question->lock->absent_us >= question->asked_us || question->znode ||
-		       ledger_met_another(question);
+		       lock_data_met_another(question);
 	default:
 		return false;
 	}
@@ -263,11 +263,11 @@ void judge_answered(struct question *question, int err)
 		judge_waiters(question);
 	if (question->kind == Q_EVICT)
 		judge_evict(question, err);
-	/* The frontend gives no token of a lost lock (reply_token() in door_file.c). */
+	/* The frontend gives no token of a lost lock (reply_token() in open_lock_file.c). */
 	if (question->kind == Q_TOKEN && err == 0 && question->taker->phase == T_HELD)
 		judge_given(question->taker, lc_give_token(question->taker->lc));
 	if (question->deed)
-		ledger_answered(question, err);
+		lock_data_answered(question, err);
 }
 
 static unsigned shape_of(const struct lc_entry *entry)
@@ -296,7 +296,7 @@ static void judge_held(struct question *question, const struct lc_listing *listi
 	const struct lc_entry *wrong = NULL;
 
 	for (unsigned slots = question->sim->plan.slots_max; slots > 0; slots--)
-		if (ledger_had_slots(question, slots)) {
+		if (lock_data_had_slots(question, slots)) {
 			wrong = shown_wrong(listing, slots);
 			if (!wrong)
 				return;

@@ -16,7 +16,7 @@ from works import CC, ROOT, compile_file, find, is_of_engine, read, run, stem
 sys.path.insert(0, ROOT + '/tests/mount')
 import harness  # noqa: E402
 
-FLAGS = ['-DZKLOCKFS_VERSION="0"', '-DZKLOCKFS_WATCHDOG=250', '-DZKLOCKFS_CHECK_LEDGER',
+FLAGS = ['-DZKLOCKFS_VERSION="0"', '-DZKLOCKFS_WATCHDOG=250', '-DZKLOCKFS_CHECK_RECORDS',
          *run(['pkg-config', '--cflags', 'fuse3']).stdout.split(), f'-I{ROOT}/fs']
 LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
 
@@ -36,7 +36,7 @@ CASES = {place: names.split() for place, names in {
     'fs/request/request.c': 'survive/crash_answers',
     'fs/setup/check.c': 'daemon/user_mount',
     'fs/setup/mountpoint.c': 'daemon/sigterm',
-    'fs/setup/ready.c': 'survive/keeper',
+    'fs/setup/ready.c': 'survive/supervisor',
     'daemon': """take/two_mounts survive/reload survive/reload_refused daemon/trace daemon/bad_arguments daemon/sigterm
         show/status show/metrics survive/remembered users/users_in_turn ensemble/server_restart
         survive/reload_on_lost ensemble/retry
@@ -47,7 +47,7 @@ CASES = {place: names.split() for place, names in {
         show/metrics users/chmod queue/evict survive/reload""",
     'guard': """take/two_mounts lost/on_lost_full flock/flock_on_lost lost/innocent lost/next_mount
         lost/lost_before_handover survive/reload_on_lost lost/on_lost_given lost/on_lost""",
-    'hold': """take/two_mounts take/shared take/try_door take/last_close flock/flock_calls flock/fcntl_calls take/mapped
+    'hold': """take/two_mounts take/shared take/try_lock_file take/last_close flock/flock_calls flock/fcntl_calls take/mapped
         take/reason take/reentrant take/try_after_close take/interrupted take/killed_waiter flock/flock_refused
         flock/flock_interrupted take/fencing_token take/watches take/opener_gone take/reentrant_family survive/reload
         take/linger take/log_takes show/history take/ahead take/timed_names flock/flock_time_limit lost/lease_over

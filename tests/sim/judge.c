@@ -407,7 +407,8 @@ void judge_granted(struct taker *taker)
 
 /* ---- g: losses ---- */
 
-/* Then no other process would be started: fs/daemon/keeper_run.c. Each needs a lease of its own. */
+/* Then no other process would be started: fs/daemon/supervisor_run.c. Each needs a lease of its
+ * own. */
 static bool died_often(const struct mount *mount)
 {
 	int64_t third_us = mount->died_us[2];
@@ -474,7 +475,7 @@ void judge_begin(struct sim *sim)
 		sim->locks[i].absent_us = sim->locks[i].present_us = sim->locks[i].incompatible_us =
 			-1;
 	order_begin(sim);
-	ledger_begin(sim);
+	lock_data_begin(sim);
 	look_at_locks(sim);
 	overdue_begin(sim);
 }

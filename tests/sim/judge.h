@@ -7,7 +7,7 @@
  *   answers    errors and answers of questions: each has a reason
  *   overdue    steps that take too long, and leftovers at the end
  *   order      which taker has to wait for which, at present and in the past
- *   ledger     the locks' data
+ *   lock_data  the locks' data
  *   marks      evicted entries
  *
  * Time limits count from the last moment of trouble of the taker's mount.

@@ -347,7 +347,7 @@ static struct lc_config configure(struct mount *mount)
 	config.loss_lead_us = plan->loss_lead_us;
 	config.reuse = plan->reuse;
 	config.without =
-		(struct lc_attributes){.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
+		(struct lc_attributes){.uid = 1, .gid = 1, .mode = 0755, .lock_file_mode = 0644};
 	config.wall_ms = wall_ms;
 	config.disrupted = disrupted;
 	config.deadline = deadline;

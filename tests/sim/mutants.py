@@ -102,8 +102,8 @@ mutant(1, 'steps_of_shorter_ticks_were_good', 'lease.c',
        'bool rested = false;',
        LEASE)
 mutant(1, 'longer_ticks_forgotten', 'lease.c',
-       'CARRY_RANGE(carry, lease->tick_us, 1, TIMEOUT_MAX_US);',
-       '{ int64_t tick_us = lease->tick_us; CARRY_RANGE(carry, tick_us, 1, TIMEOUT_MAX_US); }',
+       'CODEC_RANGE(codec, lease->tick_us, 1, TIMEOUT_MAX_US);',
+       '{ int64_t tick_us = lease->tick_us; CODEC_RANGE(codec, tick_us, 1, TIMEOUT_MAX_US); }',
        unit('tests/sim/test_adopt.c'))
 mutant(1, 'steps_by_the_ticks_of_the_former_process', 'session.c',
        'lease_raise_tick(lease, lc->config.tick_time_us, lc_now(lc)) &&',
@@ -202,8 +202,8 @@ mutant(45, 'hung_server_waited_for_with_a_late_renewal', 'session.c',
        'return late_us > otherwise_us ? late_us : otherwise_us;',
        SESSION_LEASE)
 mutant(45, 'renewal_not_recorded', 'lease.c',
-       '\tif (carry_has(carry, 6)) {\n\t\tCARRY_TIME(carry, lease->renews_us);',
-       '\tif (carry_has(carry, 6)) {',
+       '\tif (codec_has(codec, 6)) {\n\t\tCODEC_TIME(codec, lease->renews_us);',
+       '\tif (codec_has(codec, 6)) {',
        unit('tests/unit/lease.c'))
 mutant(45, 'session_of_a_late_renewal_kept', 'heartbeat.c',
        '\t\theartbeat_retreat(lc, RETREAT_ANEW);\n',
@@ -667,7 +667,7 @@ mutant(13, 'a_slot_beside_readers', 'queue.c',
        'if (shared || !entry->name.of_mount)',
        'if (!entry->name.of_mount)',
        sim())
-mutant(13, 'slots_do_not_count', 'record.c',
+mutant(13, 'slots_do_not_count', 'node_data.c',
        '\treturn (unsigned)slots;',
        '\treturn 1;',
        sim())
@@ -1029,7 +1029,7 @@ mutant(20, 'value_without_a_check', 'change.c',
        'call_send(call, ops[1], data_written, change);',
        CHANGE)
 mutant(20, 'data_of_others_overwritten', 'change.c',
-       'if (record_kind(answer->data, (size_t)answer->data_len) != RECORD_FOREIGN)\n\t\treturn 0;',
+       'if (node_data_kind(answer->data, (size_t)answer->data_len) != NODE_DATA_FOREIGN)\n\t\treturn 0;',
        'return 0;',
        CHANGE)
 mutant(20, 'value_appended_twice', 'change.c',
@@ -1557,8 +1557,8 @@ mutant(38, 'adopted_without_a_barrier', 'session.c',
        'was_ready ? LC_READY : LC_CONNECTING',
        sim('reloads'))
 mutant(38, 'deadline_of_the_next_process', 'lease.c',
-       '\tif (carry->loads && !is_possible(lease, now_us))',
-       '\tif (carry->loads)\n\t\tlease->deadline_us += lease->timeout_us / 8;\n\tif (0)',
+       '\tif (codec->loads && !is_possible(lease, now_us))',
+       '\tif (codec->loads)\n\t\tlease->deadline_us += lease->timeout_us / 8;\n\tif (0)',
        ADOPT)
 mutant(38, 'lost_is_held_in_the_next_process', 'taker_record.c',
        'taker->state = parts->state;',
@@ -1583,7 +1583,7 @@ mutant(38, 'unknown_create_forgotten', 'entry.c',
        sim())
 mutant(38, 'leavers_forgotten', 'taker.c',
        '\tset_taker_state(taker, TAKER_LEFT);\n\ttaker_step',
-       '\tset_taker_state(taker, TAKER_LEFT);\n\tstored_end(&taker->entry.stored);\n\ttaker_step',
+       '\tset_taker_state(taker, TAKER_LEFT);\n\trecord_end(&taker->entry.record);\n\ttaker_step',
        ADOPT)
 mutant(38, 'unclaimed_stay', 'adopt.c',
        'lc_leave(taker_of(entry));',
@@ -1622,7 +1622,7 @@ mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
        'taker->wait == WAIT_MISSING;\n\tDL_PREPEND(',
        ADOPT)
 mutant(38, 'eviction_forgotten', 'adopt.c',
-       'book_read(book, carry, LC_KIND_EVICTION);',
+       'records_read(records, codec, LC_KIND_EVICTION);',
        ';',
        ADOPT_CHANGED)
 mutant(38, 'upgrade_forgotten', 'taker_record.c',
@@ -1630,8 +1630,8 @@ mutant(38, 'upgrade_forgotten', 'taker_record.c',
        '',
        ADOPT_CHANGED)
 mutant(38, 'drain_forgotten', 'adopt.c',
-       'CARRY_BOOL(carry, lc->draining);',
-       'CARRY_BOOL(carry, lc->dying);',
+       'CODEC_BOOL(codec, lc->draining);',
+       'CODEC_BOOL(codec, lc->dying);',
        ADOPT)
 mutant(38, 'reason_forgotten', 'taker_record.c',
        'bool dirty = entry->data.dirty || entry->data.pending;',
@@ -1642,7 +1642,7 @@ mutant(38, 'another_session_in_the_next_process', 'session.c',
        'NULL',
        ADOPT)
 mutant(38, 'state_of_another_boot', 'session.c',
-       'carry->loads ? lc_now(lc) : INT64_MAX',
+       'codec->loads ? lc_now(lc) : INT64_MAX',
        'INT64_MAX / 4',
        ADOPT)
 mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
@@ -1672,16 +1672,16 @@ mutant(40, 'limit_not_recorded', 'hold.c',
        '\ttaker->hold_until_us = until_us;',
        ADOPT)
 mutant(40, 'order_not_recorded', 'taker.c',
-       '\tstored_move(&taker->entry.stored);\n',
+       '\trecord_move(&taker->entry.record);\n',
        '',
        KILLED)
-mutant(40, 'former_place_stays_recorded', 'book.c',
-       '\tdrop_record(stored);\n\tstored->key',
-       '\tstored->key',
+mutant(40, 'former_place_stays_recorded', 'records.c',
+       '\tdrop_record(record);\n\trecord->key',
+       '\trecord->key',
        sim())
-mutant(40, 'gone_ones_stay_recorded', 'book.c',
-       '\tdrop_record(stored);\n\t*stored',
-       '\t*stored',
+mutant(40, 'gone_ones_stay_recorded', 'records.c',
+       '\tdrop_record(record);\n\t*record',
+       '\t*record',
        sim())
 
 mutant(41, 'any_ensemble_will_do', 'home.c',
@@ -1703,8 +1703,8 @@ mutant(41, 'root_made_in_silence', 'home.c',
 		if (!home->found)""",
        sim('strays'))
 mutant(41, 'mark_forgotten_by_the_next_process', 'home.c',
-       'CARRY_RANGE(carry, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);',
-       'CARRY_RANGE(carry, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);\n\thome->known.czxid *= !carry->loads;',
+       'CODEC_RANGE(codec, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);',
+       'CODEC_RANGE(codec, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);\n\thome->known.czxid *= !codec->loads;',
        sim('strays'))
 mutant(41, 'a_lagging_server_is_believed', 'home.c',
        'lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);', '',

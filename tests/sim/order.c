@@ -197,7 +197,7 @@ bool order_has_stray(struct node *parent)
 unsigned order_slots(struct node *node)
 {
 	if (!node->slots)
-		node->slots = ledger_slots(node->data, node->data_len);
+		node->slots = lock_data_slots(node->data, node->data_len);
 	return node->slots;
 }
 
@@ -258,7 +258,7 @@ static bool ends_span(const struct lock_state *lock, struct node *parent,
 		return false;
 	return change->kind == CHANGE_DELETE ||
 	       (change->kind == CHANGE_SET &&
-	        ledger_slots(change->data, change->data_len) != order_slots(parent));
+	        lock_data_slots(change->data, change->data_len) != order_slots(parent));
 }
 
 void order_committing(struct sim *sim, const struct transaction *transaction)

@@ -79,7 +79,7 @@ static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 	if (err == 0 && !question->mount->vanishing) {
 		long i = question->lock - question->sim->locks;
 
-		ledger_judge_slots(question, info->slots);
+		lock_data_judge_slots(question, info->slots);
 		question->mount->known[i].czxid = info->czxid;
 		question->mount->known[i].since_us = question->asked_us; /* or later */
 	}
@@ -113,7 +113,7 @@ static void entries_done(void *ctx, int err, const struct lc_entry_info *infos, 
 static void value_done(void *ctx, int err, const char *value, size_t len)
 {
 	if (err == 0 && !((struct question *)ctx)->mount->vanishing)
-		ledger_judge_value(ctx, value, len);
+		lock_data_judge_value(ctx, value, len);
 	answered(ctx, err);
 }
 
@@ -138,7 +138,7 @@ static void cancel_later(void *ctx, uint64_t arg)
 static int put_question(struct question *question, struct rng *rng)
 {
 	static const struct lc_attributes attributes = {
-		.uid = 1, .gid = 1, .mode = 0755, .door_mode = 0644};
+		.uid = 1, .gid = 1, .mode = 0755, .lock_file_mode = 0644};
 	struct lc *lc = question->mount->host.lc;
 	struct deed *deed = question->deed;
 	const char *lock = question->lock->name;
@@ -227,7 +227,7 @@ void question_holder(struct taker *taker, enum question_kind kind, struct rng *r
 
 	question->taker = taker;
 	if (kind == Q_SET_VALUE)
-		question->deed = ledger_value(taker, rng_chance(rng, 500));
+		question->deed = lock_data_value(taker, rng_chance(rng, 500));
 	ask(question, rng);
 }
 
@@ -268,7 +268,7 @@ void question_data(struct mount *mount, struct rng *rng)
 	change.set_gid = !change.slots || rng_chance(rng, 300);
 	change.attributes.gid = (gid_t)rng_between(rng, 1, 1000000);
 	question = question_new(mount, Q_CHANGE, lock);
-	question->deed = ledger_change(mount, lock, &change);
+	question->deed = lock_data_change(mount, lock, &change);
 	ask(question, rng);
 }
 

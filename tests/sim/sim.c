@@ -52,7 +52,7 @@ static void make_locks(struct sim *sim)
 static void committing(void *ctx, const struct transaction *transaction)
 {
 	order_committing(ctx, transaction);
-	ledger_committing(ctx, transaction);
+	lock_data_committing(ctx, transaction);
 	marks_committing(ctx, transaction);
 }
 

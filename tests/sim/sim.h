@@ -10,7 +10,7 @@
  *   fault      faults, and how long they last
  *   stray      another ensemble, and mounts that are led there
  *   order      which taker has to wait for which, at present and in the past
- *   ledger     the locks' data, and its changes
+ *   lock_data  the locks' data, and its changes
  *   marks      evicted entries
  *   judge      the invariants
  *   sim        the course of a run, and main()
@@ -408,21 +408,21 @@ void order_committing(struct sim *sim, const struct transaction *transaction);
  * number of slots since then. */
 bool order_justified(const struct taker *taker, unsigned *ret_slots);
 
-/* ---- ledger.c ---- */
+/* ---- mount_records.c ---- */
 
-void ledger_begin(struct sim *sim);
-unsigned ledger_slots(const char *data, int len);
-void ledger_committing(struct sim *sim, const struct transaction *transaction);
-struct deed *ledger_change(struct mount *mount, struct lock_state *lock,
-                           const struct lc_change *change);
-struct deed *ledger_value(struct taker *taker, bool append);
-void ledger_answered(struct question *question, int err);
+void lock_data_begin(struct sim *sim);
+unsigned lock_data_slots(const char *data, int len);
+void lock_data_committing(struct sim *sim, const struct transaction *transaction);
+struct deed *lock_data_change(struct mount *mount, struct lock_state *lock,
+                              const struct lc_change *change);
+struct deed *lock_data_value(struct taker *taker, bool append);
+void lock_data_answered(struct question *question, int err);
 /* A change was meant for a former lock of that name, and may have changed the new one. */
-bool ledger_met_another(const struct question *question);
-void ledger_judge_slots(struct question *question, unsigned slots);
+bool lock_data_met_another(const struct question *question);
+void lock_data_judge_slots(struct question *question, unsigned slots);
 /* Whether the question may have found this number of slots. */
-bool ledger_had_slots(const struct question *question, unsigned slots);
-void ledger_judge_value(struct question *question, const char *value, size_t len);
+bool lock_data_had_slots(const struct question *question, unsigned slots);
+void lock_data_judge_value(struct question *question, const char *value, size_t len);
 
 /* ---- marks.c ---- */
 

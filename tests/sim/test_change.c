@@ -17,7 +17,7 @@ static void attributes(void **state)
 {
 	struct stage *stage = begin(1);
 	struct host *one = &stage->hosts[0], *two = &stage->hosts[1];
-	struct lc_attributes set = {.uid = 7, .gid = 8, .mode = 02770, .door_mode = 0660};
+	struct lc_attributes set = {.uid = 7, .gid = 8, .mode = 02770, .lock_file_mode = 0660};
 	struct lc_lock_info info;
 
 	(void)state;
@@ -31,9 +31,10 @@ static void attributes(void **state)
 		answer_of(ask_change(one, "build",
 	                             CHANGE(.set_uid = true, .set_gid = true, .attributes = set))),
 		0);
-	assert_int_equal(answer_of(ask_change(one, "build",
-	                                      CHANGE(.set_door_mode = true, .attributes = set))),
-	                 0);
+	assert_int_equal(
+		answer_of(ask_change(one, "build",
+	                             CHANGE(.set_lock_file_mode = true, .attributes = set))),
+		0);
 	assert_data(stage, BUILD,
 	            MAGIC "uid: 7\ngid: 8\nmode: 2770\ndoor_mode: 660\nfuture: x\n\nv42");
 	assert_int_equal(answer_of(ask_change(two, "build", CHANGE(.slots = 5))), 0);
@@ -245,18 +246,18 @@ static void at_the_same_time(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++) {
 		struct stage *stage = begin(seed);
-		struct question *mode, *slots, *doors;
-		struct lc_attributes set = {.mode = 0700, .door_mode = 0600};
+		struct question *mode, *slots, *lock_files;
+		struct lc_attributes set = {.mode = 0700, .lock_file_mode = 0600};
 
 		put(stage, BUILD, MAGIC "uid: 1\ngid: 2\nmode: 755\ndoor_mode: 644\n\nv");
 		mode = ask_change(&stage->hosts[0], "build",
 		                  CHANGE(.set_mode = true, .attributes = set));
 		slots = ask_change(&stage->hosts[1], "build", CHANGE(.slots = 3));
-		doors = ask_change(&stage->hosts[1], "build",
-		                   CHANGE(.set_door_mode = true, .attributes = set));
+		lock_files = ask_change(&stage->hosts[1], "build",
+		                        CHANGE(.set_lock_file_mode = true, .attributes = set));
 		assert_int_equal(answer_of(mode), 0);
 		assert_int_equal(answer_of(slots), 0);
-		assert_int_equal(answer_of(doors), 0);
+		assert_int_equal(answer_of(lock_files), 0);
 		assert_data(stage, BUILD,
 		            MAGIC "uid: 1\ngid: 2\nmode: 700\ndoor_mode: 600\nslots: 3\n\nv");
 		finish(stage);
@@ -394,7 +395,8 @@ static void value_of_a_loser(void **state)
 
 static int make(struct host *host, const char *lock, uid_t uid)
 {
-	struct lc_attributes attributes = {.uid = uid, .gid = 2, .mode = 0755, .door_mode = 0644};
+	struct lc_attributes attributes = {
+		.uid = uid, .gid = 2, .mode = 0755, .lock_file_mode = 0644};
 
 	return answer_of(stage_ask_mkdir(host, lock, &attributes));
 }

@@ -77,21 +77,21 @@ static void records_in_the_order_of_entries(void **state)
 	struct taker *first = take_for(play, 0, 0, LC_SHARED, NULL); /* a try, which lists first */
 	struct taker *second = take_for(play, 1, LC_FOREVER, LC_SHARED, NULL);
 	uint64_t ids[] = {second->id, first->id};
-	struct book *book = &play->here->notes.book;
-	struct book_record *found;
+	struct records *records = &play->here->notes.records;
+	struct record_bytes *found;
 
 	record(play);
 	run(play->stage, SECOND);
 	assert_true(lc_holds(first->lc) && lc_holds(second->lc));
 	record(play);
-	assert_int_equal(book->memory->list(book->store, LC_KIND_TAKER, &found), 2);
+	assert_int_equal(records->memory->list(records->store, LC_KIND_TAKER, &found), 2);
 	for (int i = 0; i < 2; i++) {
-		struct carry carry = {.loads = true};
+		struct codec codec = {.loads = true};
 
-		carry_read(&carry, found[i].bytes, found[i].len);
+		codec_read(&codec, found[i].bytes, found[i].len);
 		for (int texts = 0; texts < 3; texts++)
-			(void)carry_text(&carry, NULL);
-		assert_int_equal(carry_number(&carry, 0, INT64_MIN, INT64_MAX), (int64_t)ids[i]);
+			(void)codec_text(&codec, NULL);
+		assert_int_equal(codec_number(&codec, 0, INT64_MIN, INT64_MAX), (int64_t)ids[i]);
 	}
 	free(found);
 }

@@ -103,28 +103,28 @@ static int check_notes(struct notes *notes)
 		.wall_ms = clock_us,
 		.random = random_bytes,
 		.report = report,
-		.book = &notes->book,
+		.records = &notes->records,
 	};
-	struct carry carry = {.loads = true, .checks = true};
+	struct codec codec = {.loads = true, .checks = true};
 	struct lc *lc = NULL;
 	int r;
 
 	said[0] = '\0';
-	r = lc_adopt(&config, NULL, &carry, &lc);
+	r = lc_adopt(&config, NULL, &codec, &lc);
 	assert_null(lc);
-	assert_true((r == 0) == (carry.bad == NULL));
+	assert_true((r == 0) == (codec.bad == NULL));
 	return r;
 }
 
 static void begin_notes(struct notes *notes, struct forged_session session)
 {
-	struct carry carry = {0};
+	struct codec codec = {0};
 
 	notes_begin(notes);
-	forge_session(&carry, &session);
-	notes_put(notes, LC_KIND_SESSION, 1, &carry);
-	forge_counters(&carry, 0, 0);
-	notes_put(notes, LC_KIND_COUNTERS, 1, &carry);
+	forge_session(&codec, &session);
+	notes_put(notes, LC_KIND_SESSION, 1, &codec);
+	forge_counters(&codec, 0, 0);
+	notes_put(notes, LC_KIND_COUNTERS, 1, &codec);
 }
 
 static int check(const struct forged_session *session, const struct forged_taker *takers,
@@ -136,10 +136,10 @@ static int check(const struct forged_session *session, const struct forged_taker
 	begin_notes(&notes, *session);
 	for (size_t i = 0; i < count; i++) {
 		struct forged_taker taker = takers[i];
-		struct carry carry = {0};
+		struct codec codec = {0};
 
-		forge_taker(&carry, &taker);
-		notes_put(&notes, LC_KIND_TAKER, i + 1, &carry);
+		forge_taker(&codec, &taker);
+		notes_put(&notes, LC_KIND_TAKER, i + 1, &codec);
 	}
 	r = check_notes(&notes);
 	notes_finish(&notes);
@@ -294,13 +294,13 @@ static void bad_errors(void **unused)
 
 static int check_eviction(const char *path, int64_t due_us, int64_t wait_us)
 {
-	struct carry carry = {0};
+	struct codec codec = {0};
 	struct notes notes;
 	int r;
 
 	begin_notes(&notes, a_session());
-	forge_eviction(&carry, path, due_us, wait_us);
-	notes_put(&notes, LC_KIND_EVICTION, 1, &carry);
+	forge_eviction(&codec, path, due_us, wait_us);
+	notes_put(&notes, LC_KIND_EVICTION, 1, &codec);
 	r = check_notes(&notes);
 	notes_finish(&notes);
 	return r;

@@ -13,7 +13,7 @@
 
 /* The name of an entry of a third mount, without the number. */
 #define OF_MOUNT "_c_01234567-89ab-cdef-0011-223344556677-web9.7-lock-"
-#define DEFAULTS ((struct lc_attributes){.uid = 1, .gid = 2, .mode = 0755, .door_mode = 0644})
+#define DEFAULTS ((struct lc_attributes){.uid = 1, .gid = 2, .mode = 0755, .lock_file_mode = 0644})
 #define MAGIC "zklockfs: 1\n"
 #define CHANGE(...) ((struct lc_change){__VA_ARGS__})
 #define EVICTOR(...) (&(struct lc_evictor){__VA_ARGS__})

@@ -128,13 +128,13 @@ static inline struct taker *take_there(struct play *play, enum lc_mode mode)
 static inline int check(struct play *play, const char *root)
 {
 	struct lc_config config = host_config(play->here, root);
-	struct carry carry = {.loads = true, .checks = true};
+	struct codec codec = {.loads = true, .checks = true};
 	struct lc *lc = NULL;
 	int r;
 
 	config.session_timeout_us = TIMEOUT_US;
 	config.tick_time_us = 2 * SECOND;
-	r = lc_adopt(&config, NULL, &carry, &lc);
+	r = lc_adopt(&config, NULL, &codec, &lc);
 	assert_null(lc);
 	return r;
 }

@@ -41,7 +41,7 @@ ROOMS = {
         '': 'ask grant lock session port pure',   # lockcore.h, the engine's interface
     },
 }
-SHARED = ('pure/book.h', 'pure/carry.h', 'pure/per_user.h', 'pure/table.h', 'pure/gate.h')
+SHARED = ('pure/records.h', 'pure/codec.h', 'pure/per_user.h', 'pure/table.h', 'pure/gate.h')
 
 THREADS = {'pthread.h', 'threads.h', 'semaphore.h'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]*)[">]', re.M)

@@ -17,9 +17,9 @@ PROMISES = (
      'lockcore/lock/ lockcore/grant/ lockcore/pure/queue lockcore/pure/name lockcore/'),
     ('open, close, flock and fcntl take and release: holds, places kept over a signal, reentrant',
      'fs/hold/ fs/host/family'),
-    ('an upgrade or a crash loses no lock: records, keeper, reload',
-     'fs/store/ fs/daemon/ledger fs/daemon/keeper fs/daemon/keeper_run fs/daemon/reload lockcore/adopt '
-     'lockcore/pure/carry lockcore/pure/book lockcore/pure/record'),
+    ('an upgrade or a crash loses no lock: records, supervisor, reload',
+     'fs/store/ fs/daemon/mount_records fs/daemon/supervisor fs/daemon/supervisor_run fs/daemon/reload lockcore/adopt '
+     'lockcore/pure/codec lockcore/pure/records lockcore/pure/node_data'),
     ('a holder that lost the lock is stopped: on_lost', 'fs/guard/'),
     ('nobody starves others: requests, fair shares, memory of a user, the watchdog',
      'fs/request/ fs/host/budget fs/host/memory fs/host/watchdog fs/host/kernel_limit lockcore/pure/gate '

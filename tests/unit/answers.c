@@ -3,8 +3,8 @@
  * Answers to the kernel: they are kept back, in order, and each leaves by one write. Too many bytes
  * leave at once. One that the kernel cannot read is told of.
  */
-#include "request/answers.h"
 #include "host/log.h"
+#include "request/answers.h"
 #include "request/frontend.h"
 #include "store/store.h"
 
@@ -61,7 +61,7 @@ static int begin(void **state)
 	front.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
 	if (front.answers.fd < 0 || store_create(&store) < 0)
 		return -1;
-	front.stored.store = store;
+	front.records.store = store;
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static int end(void **state)
 	if (front.answers.fd >= 0)
 		close(front.answers.fd);
 	answers_end(&front);
-	store_close(front.stored.store);
+	store_close(front.records.store);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static void too_much_leaves_at_once(void **state)
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
 	assert_false(answers_are_unsent(&front));
-	assert_true(store_spoilt(front.stored.store));
+	assert_true(store_spoilt(front.records.store));
 	keep(++count, false, text, sizeof(text));
 	answers_emit(&front);
 	for (uint64_t i = 1; i <= count; i++)
@@ -197,11 +197,11 @@ static void told_by_the_next_daemon(void **state)
 	keep(1, false, text, 4);
 	keep(2, true, more, 4);
 	answers_record(&front);
-	assert_int_equal(store_commit(front.stored.store), 0);
+	assert_int_equal(store_commit(front.records.store), 0);
 	assert_int_equal(written(), 0);
-	assert_int_equal(store_open(dup(store_fd(front.stored.store)), &left, &why), 0);
-	store_close(front.stored.store);
-	front.stored.store = left;
+	assert_int_equal(store_open(dup(store_fd(front.records.store)), &left, &why), 0);
+	store_close(front.records.store);
+	front.records.store = left;
 	answers_emit_again(&front);
 	check_written(&at, 1, text, 4);
 	check_written(&at, 2, more, 4);

@@ -6,7 +6,7 @@
 #include "hold/audit.h"
 
 #include "captured.h"
-#include "carried.h"
+#include "refused.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -268,18 +268,18 @@ static void cause_of_loss(void **state)
 }
 
 /* As another process goes on with it. */
-static void carry_over(void)
+static void hand_over(void)
 {
-	struct carry written = {0}, read = {.loads = true, .refuse = refuse};
+	struct codec written = {0}, read = {.loads = true, .give_up = refuse};
 	struct audit before = audit;
 
-	carry_begin(&written);
-	audit_carry(&written, &before, &log_of_mount, "build");
-	carry_read(&read, written.data, written.len);
+	codec_begin(&written);
+	audit_save_load(&written, &before, &log_of_mount, "build");
+	codec_read(&read, written.data, written.len);
 	audit = (struct audit){0};
-	audit_carry(&read, &audit, &log_of_mount, "build");
-	carry_read_all(&read);
-	carry_end(&written);
+	audit_save_load(&read, &audit, &log_of_mount, "build");
+	codec_read_all(&read);
+	codec_end(&written);
 	free(before.by);
 	free(before.after);
 }
@@ -290,7 +290,7 @@ static void evicted(void **state)
 	audit_granted(&audit, TAKER);
 	audit_evicted(&audit, "somebody else");
 	audit_evicted(&audit, "uid 0");
-	carry_over();
+	hand_over();
 	audit_lost(&audit, TAKER, "held too long");
 	expect_log("zklockfs: build: the lock is lost by pid 42 (a\\040b) uid 7, token 9, held for "
 	           "0.0 s: evicted by uid 0; reason: deploy 42\n");
@@ -308,7 +308,7 @@ static void after_a_session_that_ended(void **state)
 	expect_log("zklockfs: build: granted to pid 42 (a\\040b) uid 7 after 1.5 s, when the "
 	           "session of "
 	           "web, pid 5 (job), had ended; its reason: -\n");
-	carry_over();
+	hand_over();
 	now_us += 1000 * MS;
 	audit_end(&audit, TAKER);
 	expect_history(HISTORY_CLOSED, 1000, 9,

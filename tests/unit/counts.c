@@ -5,27 +5,27 @@
  */
 #include "host/counts.h"
 
-#include "carried.h"
+#include "refused.h"
 
-static void read_counts(struct carry *written)
+static void read_counts(struct codec *written)
 {
-	struct carry read = {.loads = true, .refuse = refuse};
+	struct codec read = {.loads = true, .give_up = refuse};
 
 	counted = (struct counts){0};
-	carry_read(&read, written->data, written->len);
-	counts_carry(&read);
-	carry_read_all(&read);
-	carry_end(written);
+	codec_read(&read, written->data, written->len);
+	counts_save_load(&read);
+	codec_read_all(&read);
+	codec_end(written);
 }
 
 static void written_and_read(void **state)
 {
-	struct carry written = {0};
+	struct codec written = {0};
 
 	(void)state;
 	counted = (struct counts){.reloads = 3, .adoptions = 1, .logs_ended = 7};
-	carry_begin(&written);
-	counts_carry(&written);
+	codec_begin(&written);
+	counts_save_load(&written);
 	read_counts(&written);
 	assert_int_equal(counted.reloads, 3);
 	assert_int_equal(counted.adoptions, 1);
@@ -35,15 +35,15 @@ static void written_and_read(void **state)
 
 static void of_another_version(void **state)
 {
-	struct carry written = {0};
+	struct codec written = {0};
 
 	(void)state;
-	carry_begin(&written);
-	(void)carry_count(&written, 2);
-	(void)carry_text(&written, "what nobody counts");
-	(void)carry_number(&written, 9, INT64_MIN, INT64_MAX);
-	(void)carry_text(&written, "adoptions");
-	(void)carry_number(&written, 4, INT64_MIN, INT64_MAX);
+	codec_begin(&written);
+	(void)codec_count(&written, 2);
+	(void)codec_text(&written, "what nobody counts");
+	(void)codec_number(&written, 9, INT64_MIN, INT64_MAX);
+	(void)codec_text(&written, "adoptions");
+	(void)codec_number(&written, 4, INT64_MIN, INT64_MAX);
 	read_counts(&written);
 	assert_int_equal(counted.adoptions, 4);
 	assert_int_equal(counted.reloads, 0);

@@ -7,7 +7,7 @@
 #define TESTS_FORGED_H
 
 #include "lockcore.h"
-#include "pure/carry.h"
+#include "pure/codec.h"
 
 #include <stdint.h>
 
@@ -43,87 +43,87 @@ struct forged_taker {
 	const char *command;
 };
 
-static inline void forge_number(struct carry *carry, int64_t *number)
+static inline void forge_number(struct codec *codec, int64_t *number)
 {
-	*number = carry_number(carry, *number, INT64_MIN, INT64_MAX);
+	*number = codec_number(codec, *number, INT64_MIN, INT64_MAX);
 }
 
-static inline void forge_numbers(struct carry *carry, int64_t *const numbers[])
+static inline void forge_numbers(struct codec *codec, int64_t *const numbers[])
 {
 	for (; *numbers; numbers++)
-		forge_number(carry, *numbers);
+		forge_number(codec, *numbers);
 }
 
 /* LC_FOREVER is -1 in a record. */
-static inline void forge_time(struct carry *carry, int64_t *us)
+static inline void forge_time(struct codec *codec, int64_t *us)
 {
 	if (*us == LC_FOREVER)
 		*us = -1;
-	forge_number(carry, us);
+	forge_number(codec, us);
 	if (*us == -1)
 		*us = LC_FOREVER;
 }
 
-static inline void forge_session(struct carry *carry, struct forged_session *session)
+static inline void forge_session(struct codec *codec, struct forged_session *session)
 {
 	struct forged_session *s = session;
 
-	s->root = carry_text(carry, s->root);
-	forge_numbers(carry, (int64_t *[]){&s->draining, &s->id, &s->half, NULL});
-	s->password = carry_bytes(carry, s->password, &s->password_len);
-	forge_numbers(carry, (int64_t *[]){&s->granted_us,    &s->away_us,      &s->connections,
+	s->root = codec_text(codec, s->root);
+	forge_numbers(codec, (int64_t *[]){&s->draining, &s->id, &s->half, NULL});
+	s->password = codec_bytes(codec, s->password, &s->password_len);
+	forge_numbers(codec, (int64_t *[]){&s->granted_us,    &s->away_us,      &s->connections,
 	                                   &s->sessions,      &s->node_version, &s->node_made,
 	                                   &s->was_ready,     &s->home_root,    &s->home_czxid,
 	                                   &s->home_ctime_ms, &s->home_number,  &s->tick_us,
 	                                   &s->timeout_us,    &s->deadline_us,  &s->sent_us[0],
 	                                   &s->sent_us[1],    &s->sent_us[2],   &s->answered_us,
 	                                   &s->steps,         &s->void_us,      NULL});
-	forge_time(carry, &s->doubt_us);
-	forge_time(carry, &s->renews_us);
-	forge_time(carry, &s->late_us);
-	forge_numbers(carry, (int64_t *[]){&s->pokes_seen, &s->pokes_lost, &s->pokes_made, NULL});
+	forge_time(codec, &s->doubt_us);
+	forge_time(codec, &s->renews_us);
+	forge_time(codec, &s->late_us);
+	forge_numbers(codec, (int64_t *[]){&s->pokes_seen, &s->pokes_lost, &s->pokes_made, NULL});
 }
 
-static inline void forge_counter(struct carry *carry, const char *name, int64_t of, int64_t value)
+static inline void forge_counter(struct codec *codec, const char *name, int64_t of, int64_t value)
 {
-	(void)carry_text(carry, name);
-	forge_number(carry, &of);
-	forge_number(carry, &value);
+	(void)codec_text(codec, name);
+	forge_number(codec, &of);
+	forge_number(codec, &value);
 }
 
 /* `count` of them follow. */
-static inline void forge_counters(struct carry *carry, int64_t waited_us, size_t count)
+static inline void forge_counters(struct codec *codec, int64_t waited_us, size_t count)
 {
-	forge_number(carry, &waited_us);
-	(void)carry_count(carry, count);
+	forge_number(codec, &waited_us);
+	(void)codec_count(codec, count);
 }
 
-static inline void forge_taker(struct carry *carry, struct forged_taker *taker)
+static inline void forge_taker(struct codec *codec, struct forged_taker *taker)
 {
 	struct forged_taker *t = taker;
 
-	t->lock = carry_text(carry, t->lock);
-	t->reason = carry_text(carry, t->reason);
-	t->name = carry_text(carry, t->name);
-	forge_numbers(carry,
+	t->lock = codec_text(codec, t->lock);
+	t->reason = codec_text(codec, t->reason);
+	t->name = codec_text(codec, t->name);
+	forge_numbers(codec,
 	              (int64_t *[]){&t->id, &t->state, &t->wait, &t->loss, &t->entry, &t->flags,
 	                            &t->replaces, &t->error, &t->meant, &t->crowd, NULL});
-	forge_time(carry, &t->asked_us);
-	forge_time(carry, &t->wait_until_us);
-	forge_time(carry, &t->hold_until_us);
-	forge_time(carry, &t->limit_us);
-	forge_time(carry, &t->recheck_us);
-	forge_numbers(carry, (int64_t *[]){&t->held_since_ms, &t->charged, &t->watches_uid,
+	forge_time(codec, &t->asked_us);
+	forge_time(codec, &t->wait_until_us);
+	forge_time(codec, &t->hold_until_us);
+	forge_time(codec, &t->limit_us);
+	forge_time(codec, &t->recheck_us);
+	forge_numbers(codec, (int64_t *[]){&t->held_since_ms, &t->charged, &t->watches_uid,
 	                                   &t->czxid, &t->version, &t->pid, &t->uid, NULL});
-	t->command = carry_text(carry, t->command);
+	t->command = codec_text(codec, t->command);
 }
 
-static inline void forge_eviction(struct carry *carry, const char *path, int64_t due_us,
+static inline void forge_eviction(struct codec *codec, const char *path, int64_t due_us,
                                   int64_t wait_us)
 {
-	(void)carry_text(carry, path);
-	forge_number(carry, &due_us);
-	forge_number(carry, &wait_us);
+	(void)codec_text(codec, path);
+	forge_number(codec, &due_us);
+	forge_number(codec, &wait_us);
 }
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "tree/history.h"
 
-#include "carried.h"
+#include "refused.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -149,16 +149,16 @@ static void nobody_hides_another(void **state)
 }
 
 /* What the next process has of them. */
-static void carry_counts(struct history *from, struct history *ret_to)
+static void hand_over_counts(struct history *from, struct history *ret_to)
 {
-	struct carry written = {0}, read = {.loads = true, .refuse = refuse};
+	struct codec written = {0}, read = {.loads = true, .give_up = refuse};
 
-	carry_begin(&written);
-	history_counts_carry(&written, from);
-	carry_read(&read, written.data, written.len);
-	history_counts_carry(&read, ret_to);
-	carry_read_all(&read);
-	carry_end(&written);
+	codec_begin(&written);
+	history_counts_save_load(&written, from);
+	codec_read(&read, written.data, written.len);
+	history_counts_save_load(&read, ret_to);
+	codec_read_all(&read);
+	codec_end(&written);
 }
 
 static void counts(void **state)
@@ -177,7 +177,7 @@ static void counts(void **state)
 	assert_int_equal(history.buckets[HISTORY_BUCKETS], 2);
 	for (int i = 1; i < HISTORY_BUCKETS; i++)
 		assert_true(history_bounds_us[i] > history_bounds_us[i - 1]);
-	carry_counts(&history, &next);
+	hand_over_counts(&history, &next);
 	assert_memory_equal(next.buckets, history.buckets, sizeof(next.buckets));
 	assert_int_equal(next.held_us, history.held_us);
 	history_finish(&history);

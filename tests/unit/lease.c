@@ -794,23 +794,23 @@ static void answers_are_awaited_for_a_fifth_of_it(void **state)
 static void a_renewal_of_the_process_before(void **state)
 {
 	struct lease lease = proved(), next;
-	struct carry carry = {0}, read = {.loads = true};
+	struct codec codec = {0}, read = {.loads = true};
 
 	(void)state;
 	lease_renews(&lease, START + S);
 	lease_renews(&lease, START + 2 * S);
 	lease.late_us = START + 3 * S;
-	carry_begin(&carry);
-	lease_carry(&carry, &lease, INT64_MAX);
-	carry_read(&read, carry.data, carry.len);
+	codec_begin(&codec);
+	lease_save_load(&codec, &lease, INT64_MAX);
+	codec_read(&read, codec.data, codec.len);
 	lease_begin(&next, TICK, 0);
-	lease_carry(&read, &next, START + 4 * S);
+	lease_save_load(&read, &next, START + 4 * S);
 	assert_null(read.bad);
 	expect_deadline(&next, START + 2 * S + FLOOR);
 	lease_renews(&next, START + 4 * S);
 	lease_connected(&next, T, START + 4 * S);
 	expect_deadline(&next, START + 2 * S + FLOOR);
-	carry_end(&carry);
+	codec_end(&codec);
 }
 
 /* Locks are granted all the same, also with the lead of `term`. */

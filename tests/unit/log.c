@@ -6,8 +6,8 @@
 #include "host/counts.h"
 #include "host/log.h"
 
-#include "pure/carry.h"
 #include "captured.h"
+#include "pure/codec.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -374,34 +374,34 @@ static void records_have_no_limit(void **state)
 	assert_int_equal(lines(), 1);
 }
 
-/* What log_carry() writes of where lines go now. */
+/* What log_save_load() writes of where lines go now. */
 static size_t carried(unsigned char *ret_bytes, size_t size)
 {
-	struct carry carry = {0};
+	struct codec codec = {0};
 	size_t len;
 
-	carry_begin(&carry);
-	log_carry(&carry);
-	len = carry.len;
+	codec_begin(&codec);
+	log_save_load(&codec);
+	len = codec.len;
 	assert_in_range(len, 1, size);
-	memcpy(ret_bytes, carry.data, len);
-	carry_end(&carry);
+	memcpy(ret_bytes, codec.data, len);
+	codec_end(&codec);
 	return len;
 }
 
 static void the_next_daemon_writes_to_the_same_place(void **state)
 {
 	unsigned char before[256], after[256], again[256];
-	struct carry carry = {.loads = true, .checks = true};
+	struct codec codec = {.loads = true, .checks = true};
 	size_t len = carried(before, sizeof(before));
 
 	(void)state;
 	log_to_syslog(false);
 	assert_int_equal(carried(after, sizeof(after)), len);
 	assert_memory_not_equal(before, after, len);
-	carry_read(&carry, before, len);
-	log_carry(&carry);
-	carry_read_all(&carry);
+	codec_read(&codec, before, len);
+	log_save_load(&codec);
+	codec_read_all(&codec);
 	assert_int_equal(carried(again, sizeof(again)), len);
 	assert_memory_equal(again, before, len);
 	log_line(LC_WARNING, "a line");

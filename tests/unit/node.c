@@ -61,19 +61,19 @@ static void which_lock_a_file_belongs_to(void **state)
 	struct node *root = nodes_root(nodes);
 	struct node *team = node_get(nodes, root, "team", NODE_LOCK);
 	struct node *deploy = node_get(nodes, team, "deploy", NODE_LOCK);
-	struct node *door = node_get(nodes, deploy, "lock@30s", NODE_DOOR);
+	struct node *lock_file = node_get(nodes, deploy, "lock@30s", NODE_LOCK_FILE);
 	struct node *queue = node_get(nodes, deploy, "queue", NODE_QUEUE);
 	struct node *entry = node_get(nodes, queue, "0000000001-exclusive-foreign", NODE_ENTRY);
 	struct node *about = node_get(nodes, root, ".zklockfs", NODE_ABOUT);
 
 	assert_string_equal(team->lock, "team");
 	assert_string_equal(deploy->lock, "team/deploy");
-	assert_string_equal(door->lock, "team/deploy");
+	assert_string_equal(lock_file->lock, "team/deploy");
 	assert_string_equal(queue->lock, "team/deploy");
 	assert_string_equal(entry->lock, "team/deploy");
 	assert_string_equal(about->lock, "");
-	assert_string_equal(door->name, "lock@30s");
-	assert_ptr_equal(door->parent, deploy);
+	assert_string_equal(lock_file->name, "lock@30s");
+	assert_ptr_equal(lock_file->parent, deploy);
 }
 
 static void one_number_for_one_name(void **state)
@@ -166,15 +166,15 @@ static void a_child_keeps_its_parents(void **state)
 	struct nodes *nodes = *state;
 	struct node *a = node_get(nodes, nodes_root(nodes), "a", NODE_LOCK);
 	struct node *b = node_get(nodes, a, "b", NODE_LOCK);
-	struct node *door = node_get(nodes, b, "lock", NODE_DOOR);
-	uint64_t inos[] = {a->ino, b->ino, door->ino};
+	struct node *lock_file = node_get(nodes, b, "lock", NODE_LOCK_FILE);
+	uint64_t inos[] = {a->ino, b->ino, lock_file->ino};
 
 	node_unref(nodes, a);
 	node_unref(nodes, b);
 	for (size_t i = 0; i < 3; i++)
 		assert_non_null(node_by_ino(nodes, inos[i]));
 	/* With the last child go the parents that only it needed. */
-	node_unref(nodes, door);
+	node_unref(nodes, lock_file);
 	for (size_t i = 0; i < 3; i++)
 		assert_null(node_by_ino(nodes, inos[i]));
 	assert_non_null(node_by_ino(nodes, 1));
@@ -227,7 +227,8 @@ static void names_that_pass(void **state)
 	struct nodes *nodes = *state;
 	struct node *build = node_get(nodes, nodes_root(nodes), "build", NODE_LOCK);
 	struct node *queue = node_get(nodes, build, "queue", NODE_QUEUE);
-	struct node *flock = node_get(nodes, build, "flock", NODE_DOOR), *open, *again, *one, *door;
+	struct node *flock = node_get(nodes, build, "flock", NODE_LOCK_FILE), *open, *again, *one,
+		    *lock_file;
 	uint64_t first;
 	char name[16];
 
@@ -236,7 +237,7 @@ static void names_that_pass(void **state)
 	open = node_get(nodes, queue, "0000000001-open", NODE_ENTRY);
 	node_looked_up(nodes, open);
 	one = node_get(nodes, queue, "0000000002", NODE_ENTRY);
-	again = node_get(nodes, build, "lock@30s", NODE_DOOR);
+	again = node_get(nodes, build, "lock@30s", NODE_LOCK_FILE);
 	for (int i = 0; i < 2; i++) {
 		node_looked_up(nodes, one);
 		node_looked_up(nodes, again);
@@ -246,17 +247,17 @@ static void names_that_pass(void **state)
 	first = one->ino;
 	for (int i = 0; i < NODE_TRANSIENT_MAX - 3; i++) {
 		snprintf(name, sizeof(name), "lock@%dms", i);
-		door = node_get(nodes, build, name, NODE_DOOR);
-		node_looked_up(nodes, door);
-		node_unref(nodes, door);
+		lock_file = node_get(nodes, build, name, NODE_LOCK_FILE);
+		node_looked_up(nodes, lock_file);
+		node_unref(nodes, lock_file);
 	}
 	assert_ptr_equal(node_by_ino(nodes, first), one);
 	node_looked_up(nodes, again);
 	for (int i = 0; i < NODE_TRANSIENT_MAX - 2; i++) {
 		snprintf(name, sizeof(name), "shared@%dms", i);
-		door = node_get(nodes, build, name, NODE_DOOR);
-		node_looked_up(nodes, door);
-		node_unref(nodes, door);
+		lock_file = node_get(nodes, build, name, NODE_LOCK_FILE);
+		node_looked_up(nodes, lock_file);
+		node_unref(nodes, lock_file);
 		assert_true(i > 0 || !node_by_ino(nodes, first));
 	}
 	assert_null(node_child(nodes, build, "lock@7ms"));
@@ -264,9 +265,9 @@ static void names_that_pass(void **state)
 	assert_ptr_equal(node_child(nodes, build, "flock"), flock);
 	assert_ptr_equal(node_child(nodes, queue, "0000000001-open"), open);
 	node_looked_up(nodes, node_child(nodes, build, "shared@0ms"));
-	door = node_get(nodes, build, "try@", NODE_DOOR);
-	node_looked_up(nodes, door);
-	node_unref(nodes, door);
+	lock_file = node_get(nodes, build, "try@", NODE_LOCK_FILE);
+	node_looked_up(nodes, lock_file);
+	node_unref(nodes, lock_file);
 	assert_null(node_child(nodes, build, "lock@30s"));
 	/* Until the file is closed, and forgotten by the kernel. */
 	first = open->ino;

@@ -5,8 +5,8 @@
  */
 #include "request/open_file.h"
 
+#include "refused.h"
 #include "request/frontend.h"
-#include "carried.h"
 #include "unit.h"
 
 #include <string.h>
@@ -43,21 +43,21 @@ static void numbers(void **state)
 }
 
 /* The file is ended in the process that goes, and returned as the next one has it. */
-static struct open_file *carry_over(struct frontend *from, struct frontend *to,
-                                    struct open_file *file)
+static struct open_file *hand_over(struct frontend *from, struct frontend *to,
+                                   struct open_file *file)
 {
-	struct carry written = {0}, read = {.loads = true, .refuse = refuse};
+	struct codec written = {0}, read = {.loads = true, .give_up = refuse};
 
-	carry_begin(&written);
-	open_files_carry(&written, &from->open_files);
-	open_file_carry(&written, from, &ops, file);
-	carry_read(&read, written.data, written.len);
-	open_files_carry(&read, &to->open_files);
+	codec_begin(&written);
+	open_files_save_load(&written, &from->open_files);
+	open_file_save_load(&written, from, &ops, file);
+	codec_read(&read, written.data, written.len);
+	open_files_save_load(&read, &to->open_files);
 	open_file_close(file);
-	file = open_file_carry(&read, to, &ops, NULL);
-	carry_read_all(&read);
-	open_files_carried(&read, &to->open_files);
-	carry_end(&written);
+	file = open_file_save_load(&read, to, &ops, NULL);
+	codec_read_all(&read);
+	open_files_loaded(&read, &to->open_files);
+	codec_end(&written);
 	return file;
 }
 
@@ -71,7 +71,7 @@ static void next_process(void **state)
 	(void)state;
 	open_file_close(first);
 	open_file_close(middle);
-	last = carry_over(&front, &next, last);
+	last = hand_over(&front, &next, last);
 	open_files_finish(&front.open_files);
 	assert_int_equal(last->fh, kept);
 	assert_int_equal(budget_uid(last), 7);

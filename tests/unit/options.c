@@ -230,7 +230,7 @@ static void the_last_of_two_counts(void **state)
 	what = told(&run.options);
 	assert_false(run.options.read_only || what.ro || what.noatime);
 	told_free(&what);
-	assert_true(run.options.keeper && run.options.protect);
+	assert_true(run.options.supervisor && run.options.protect);
 	options_free(&run.options);
 	ACCEPT(&run, "-o", "rw,ro,atime,noatime,protect,noprotect", "zk1", "/usr");
 	what = told(&run.options);

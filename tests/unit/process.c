@@ -6,7 +6,7 @@
 #include "host/process.h"
 
 #include "host/family.h"
-#include "pure/carry.h"
+#include "pure/codec.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -95,16 +95,16 @@ static void whom_it_obeys(void **state)
 /* The life of the process after a crash of who watched it; -1: it is not watched any more. */
 static int carried(pid_t pid, uid_t uid, int life, bool crashed)
 {
-	struct carry out = {0}, in = {.loads = true, .crashed = crashed};
+	struct codec out = {0}, in = {.loads = true, .crashed = crashed};
 	int after;
 
-	carry_begin(&out);
-	(void)process_life_carry(&out, pid, uid, life);
-	carry_read(&in, out.data, out.len);
-	after = process_life_carry(&in, pid, uid, -1);
-	carry_read_all(&in);
+	codec_begin(&out);
+	(void)process_life_save_load(&out, pid, uid, life);
+	codec_read(&in, out.data, out.len);
+	after = process_life_save_load(&in, pid, uid, -1);
+	codec_read_all(&in);
 	assert_null(in.bad);
-	carry_end(&out);
+	codec_end(&out);
 	return after;
 }
 

@@ -26,17 +26,17 @@ static __attribute__((noreturn)) void refuse(const char *why)
 /* NULL: the request is taken from its record. */
 static const char *read_record(const void *request, size_t len)
 {
-	struct carry written = {0}, read = {.loads = true, .refuse = refuse};
+	struct codec written = {0}, read = {.loads = true, .give_up = refuse};
 	bool begun = false;
 
-	carry_begin(&written);
-	(void)carry_bytes(&written, request, &len);
-	CARRY_BOOL(&written, begun);
-	carry_read(&read, written.data, written.len);
+	codec_begin(&written);
+	(void)codec_bytes(&written, request, &len);
+	CODEC_BOOL(&written, begun);
+	codec_read(&read, written.data, written.len);
 	why_refused = NULL;
 	if (setjmp(refused) == 0)
-		request_stored_carry(&read, &front, NULL);
-	carry_end(&written);
+		request_record_save_load(&read, &front, NULL);
+	codec_end(&written);
 	return why_refused;
 }
 

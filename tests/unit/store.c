@@ -38,7 +38,7 @@ static void put(struct store *store, unsigned kind, uint64_t key, const char *te
 static const char *list(const struct store *store, unsigned kind)
 {
 	static char text[4096];
-	struct book_record *all;
+	struct record_bytes *all;
 	ssize_t count = store_list(store, kind, &all);
 	size_t len = 0;
 
@@ -123,7 +123,7 @@ static size_t memory_of(const struct store *store)
 static void records_are_there_from_the_commit_on(void **state)
 {
 	struct store *store = create();
-	struct book_record record;
+	struct record_bytes record;
 
 	(void)state;
 	put(store, 1, 7, "seven");
@@ -153,7 +153,7 @@ static void records_come_by_their_keys(void **state)
 {
 	const uint64_t high = UINT64_C(1) << 63;
 	struct store *store = create();
-	struct book_record *all;
+	struct record_bytes *all;
 	uint64_t key = 1;
 
 	(void)state;
@@ -168,7 +168,7 @@ static void records_come_by_their_keys(void **state)
 
 		assert_true(kind == 1 ? count > 2000 : count == (kind == 2 ? 3000 : 1));
 		for (ssize_t i = 0; i < count; i++) {
-			struct book_record record;
+			struct record_bytes record;
 
 			assert_true(i == 0 || all[i - 1].key < all[i].key);
 			assert_true(store_get(store, kind, all[i].key, &record));
@@ -486,7 +486,7 @@ static void what_is_moved_is_the_same(void **state)
 		snprintf((char *)text, LEN, "%u:%s", i, said);
 		assert_string_equal(answers(copy), (char *)text);
 		for (unsigned k = 0; k < RECORDS; k++) {
-			struct book_record record;
+			struct record_bytes record;
 			bool there = store_get(copy, 1, k, &record);
 
 			expect(there == (versions[k] != 0), "record %u in commit %u", k, i);

@@ -180,7 +180,7 @@ static void begin(const struct play *what)
 static void expect_things(const struct store *store, unsigned turn)
 {
 	static unsigned char bytes[LEN_MAX];
-	struct book_record record;
+	struct record_bytes record;
 
 	know(turn);
 	for (unsigned key = 0; key < play->keys; key++) {
@@ -228,7 +228,7 @@ static unsigned expect_requests(const struct store *store, unsigned turn)
 
 static unsigned turn_of(const struct store *store)
 {
-	struct book_record record;
+	struct record_bytes record;
 	unsigned turn = 0;
 
 	if (store_get(store, KIND_TURN, 0, &record))

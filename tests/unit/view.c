@@ -5,8 +5,8 @@
  */
 #include "tree/facts.h"
 
+#include "pure/node_data.h"
 #include "tree/history.h"
-#include "pure/record.h"
 #include "unit.h"
 
 #include <limits.h>
@@ -215,7 +215,7 @@ static void hostile_data_makes_no_line(void **state)
 		struct lc_entry_info info = holder();
 		struct text text = {0};
 
-		record_parse_entry(data[i], strlen(data[i]), &info);
+		node_data_parse_entry(data[i], strlen(data[i]), &info);
 		assert_int_equal(view_entry(&info, -1, &text), 0);
 		assert_int_equal(count_lines(&text), 13);
 		for (size_t k = 0; k < text.len; k++)
@@ -431,7 +431,7 @@ static void metrics_fit_the_size(void **state)
 	struct facts facts = {
 		.mount = {.host = "a\"b\\c\nd",
 	                  .mountpoint = "/mnt/\xff\xc3\xa4\xed\xa0\x80/\"",
-	                  .keeper_up = -1},
+	                  .supervisor_up = -1},
 		.engine = {.state = LC_READY, .server = "[2001:db8::1]:65535"},
 		.history = &history,
 		.open_bytes = SIZE_MAX,

@@ -84,7 +84,7 @@ struct lc_config host_config(struct host *host, const char *root)
 		.random = random_bytes,
 		.report = report,
 		.ctx = host,
-		.book = &host->notes.book,
+		.records = &host->notes.records,
 	};
 }
 
@@ -261,14 +261,14 @@ int host_start(struct host *host, const struct lc_config *config)
 
 int host_adopt(struct host *host, const struct lc_config *config)
 {
-	struct carry carry = {.loads = true};
+	struct codec codec = {.loads = true};
 	int r;
 
 	notes_discard(&host->notes);
-	host->notes.book.last = 0; /* each process has a book of its own */
-	host->notes.book.as_recorded = true;
-	r = started(host, lc_adopt(config, &host->wire.ensemble, &carry, &host->lc));
-	host->notes.book.as_recorded = false;
+	host->notes.records.last = 0; /* each process has records of its own */
+	host->notes.records.as_recorded = true;
+	r = started(host, lc_adopt(config, &host->wire.ensemble, &codec, &host->lc));
+	host->notes.records.as_recorded = false;
 	return r;
 }
 

@@ -72,9 +72,9 @@ static void drop(struct store *store, unsigned kind, uint64_t key)
 		change(note, NULL, 0);
 }
 
-static bool fill(const struct note *note, struct book_record *ret)
+static bool fill(const struct note *note, struct record_bytes *ret)
 {
-	*ret = (struct book_record){
+	*ret = (struct record_bytes){
 		.kind = (unsigned)note->id.kind,
 		.key = note->id.key,
 		.bytes = note->changed ? note->new_bytes : note->bytes,
@@ -83,14 +83,14 @@ static bool fill(const struct note *note, struct book_record *ret)
 	return ret->bytes;
 }
 
-static bool get(const struct store *store, unsigned kind, uint64_t key, struct book_record *ret)
+static bool get(const struct store *store, unsigned kind, uint64_t key, struct record_bytes *ret)
 {
 	const struct note *note = notes_find((const struct notes *)store, kind, key);
 
 	return note && fill(note, ret);
 }
 
-static ssize_t list(const struct store *store, unsigned kind, struct book_record **ret)
+static ssize_t list(const struct store *store, unsigned kind, struct record_bytes **ret)
 {
 	const struct notes *notes = (const struct notes *)store;
 	const struct note *note;
@@ -110,9 +110,9 @@ static ssize_t list(const struct store *store, unsigned kind, struct book_record
 
 void notes_begin(struct notes *notes)
 {
-	static const struct book_memory memory = {put, drop, get, list};
+	static const struct records_memory memory = {put, drop, get, list};
 
-	*notes = (struct notes){.book = {.memory = &memory, .store = (struct store *)notes}};
+	*notes = (struct notes){.records = {.memory = &memory, .store = (struct store *)notes}};
 }
 
 void notes_finish(struct notes *notes)
@@ -121,7 +121,7 @@ void notes_finish(struct notes *notes)
 
 	DL_FOREACH_SAFE(notes->notes, note, next)
 		forget(notes, note);
-	book_finish(&notes->book);
+	records_finish(&notes->records);
 }
 
 void notes_commit(struct notes *notes)
@@ -159,9 +159,9 @@ bool notes_record(struct notes *notes, struct lc *lc, unsigned *ret_kind, const 
 	bool good;
 
 	lc_record(lc);
-	book_write(&notes->book);
-	good = book_check(&notes->book, ret_kind, ret_why);
-	if (notes->book.carry.failed)
+	records_write(&notes->records);
+	good = records_check(&notes->records, ret_kind, ret_why);
+	if (notes->records.codec.failed)
 		notes_discard(notes);
 	else
 		notes_commit(notes);
@@ -174,8 +174,8 @@ void notes_set(struct notes *notes, unsigned kind, uint64_t key, const void *byt
 	notes_commit(notes);
 }
 
-void notes_put(struct notes *notes, unsigned kind, uint64_t key, struct carry *carry)
+void notes_put(struct notes *notes, unsigned kind, uint64_t key, struct codec *codec)
 {
-	notes_set(notes, kind, key, carry->data, carry->len);
-	carry_end(carry);
+	notes_set(notes, kind, key, codec->data, codec->len);
+	codec_end(codec);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * notes.h - a book whose memory can be looked into: the records of an engine that another one is to
- * go on from. What is put and dropped counts from notes_commit() on; a process that dies has
+ * notes.h - records whose memory can be looked into: those of an engine that another one is to go
+ * on from. What is put and dropped counts from notes_commit() on; a process that dies has
  * discarded the rest.
  */
 #ifndef WORLD_NOTES_H
 #define WORLD_NOTES_H
 
 #include "lockcore.h"
-#include "pure/book.h"
+#include "pure/records.h"
 
 struct note {
 	struct {
@@ -23,11 +23,11 @@ struct note {
 };
 
 struct notes {
-	struct book book;
+	struct records records;
 	struct note *notes;
 };
 
-/* Of the array that notes give to book.c, which frees it. */
+/* Of the array that notes give to records.c, which frees it. */
 extern void *(*notes_calloc)(size_t count, size_t size);
 
 void notes_begin(struct notes *notes);
@@ -39,8 +39,8 @@ void notes_commit(struct notes *notes);
 void notes_discard(struct notes *notes);
 /* Changes a record, which is committed. NULL: drops it. */
 void notes_set(struct notes *notes, unsigned kind, uint64_t key, const void *bytes, size_t len);
-/* The same with the record that was written to *carry, which ends. */
-void notes_put(struct notes *notes, unsigned kind, uint64_t key, struct carry *carry);
+/* The same with the record that was written to *codec, which ends. */
+void notes_put(struct notes *notes, unsigned kind, uint64_t key, struct codec *codec);
 /* The committed one; NULL: none has that key. */
 struct note *notes_find(const struct notes *notes, unsigned kind, uint64_t key);
 

@@ -85,7 +85,7 @@ static struct lc_config configure(struct host *host, const char *root, int64_t l
 	config.tick_time_us = 2 * SECOND;
 	config.loss_lead_us = loss_lead_us;
 	config.without =
-		(struct lc_attributes){.uid = 5, .gid = 6, .mode = 0755, .door_mode = 0600};
+		(struct lc_attributes){.uid = 5, .gid = 6, .mode = 0755, .lock_file_mode = 0600};
 	return config;
 }
 

@@ -2,7 +2,7 @@
  *
  * asker.c - one user does one thing to a mount for a while, and prints figures:
  *
- *     asker UID wait DOOR COUNT              COUNT threads wait at a door, until killed
+ *     asker UID wait FILE COUNT              COUNT threads wait at a lock file, until killed
  *     asker UID KIND LOCK COUNT SECONDS      COUNT threads ask, one question after the other
  *     asker UID take LOCK COUNT SECONDS      COUNT threads take and give back, with a pause
  *

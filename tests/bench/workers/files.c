@@ -2,7 +2,7 @@
  *
  * files.c - locks that are files, with open, close and nothing else of zklockfs:
  *
- *     files doors MOUNT    open(2) of a door takes, close(2) gives back
+ *     files open MOUNT     open(2) of a lock file takes, close(2) gives back
  *     files flock DIR      flock(2) on local files: what a host alone can do
  */
 #include "actor.h"
@@ -23,13 +23,13 @@ struct session {
 };
 
 static const char *directory;
-static bool doors;
+static bool lock_files;
 
 static void start(int argc, char **argv)
 {
 	if (argc != 3)
-		actor_fail("usage: files doors|flock DIRECTORY");
-	doors = !strcmp(argv[1], "doors");
+		actor_fail("usage: files open|flock DIRECTORY");
+	lock_files = !strcmp(argv[1], "open");
 	directory = argv[2];
 }
 
@@ -39,7 +39,7 @@ static void make(const char *lock)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, lock);
-	if (doors) {
+	if (lock_files) {
 		if (mkdir(path, 0777) < 0 && errno != EEXIST)
 			actor_fail("mkdir %s: %s", path, strerror(errno));
 		return;
@@ -55,7 +55,7 @@ static void *session_create(const char *lock, bool shared)
 	struct session *session = actor_alloc(sizeof(*session));
 
 	session->shared = shared;
-	if (doors)
+	if (lock_files)
 		snprintf(session->path, sizeof(session->path), "%s/%s/%s", directory, lock,
 		         shared ? "shared" : "lock");
 	else
@@ -70,7 +70,7 @@ static void take(void *argument)
 	session->fd = open(session->path, O_RDWR | O_CLOEXEC);
 	if (session->fd < 0)
 		actor_fail("open %s: %s", session->path, strerror(errno));
-	if (!doors && flock(session->fd, session->shared ? LOCK_SH : LOCK_EX) < 0)
+	if (!lock_files && flock(session->fd, session->shared ? LOCK_SH : LOCK_EX) < 0)
 		actor_fail("flock %s: %s", session->path, strerror(errno));
 }
 
@@ -84,7 +84,7 @@ static void drop(void *argument)
 int main(int argc, char **argv)
 {
 	static const struct peer files = {
-		.usage = "files doors|flock DIRECTORY",
+		.usage = "files open|flock DIRECTORY",
 		.start = start,
 		.make = make,
 		.session_create = session_create,

@@ -2,7 +2,7 @@
  *
  * reader.c - a holder that reads its descriptor without a pause:
  *
- *     reader DOOR
+ *     reader FILE
  *
  * It prints `ready` once it holds, and then answers each line on stdin with one on stdout:
  *
@@ -23,7 +23,7 @@
 #define STALLED_NS 2000000
 #define LOOK_US 200
 
-static int door;
+static int lock_file;
 static atomic_llong begun, longest, reads;
 
 static int64_t now_ns(void)
@@ -47,7 +47,7 @@ static void *read_on(void *arg)
 	for (begun = now_ns();; reads++) {
 		int64_t end, before = begun;
 
-		if (pread(door, token, sizeof(token), 0) <= 0)
+		if (pread(lock_file, token, sizeof(token), 0) <= 0)
 			fail("the lock is lost");
 		end = now_ns();
 		if (end - before > longest)
@@ -62,9 +62,9 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	char line[32];
 
-	door = argc == 2 ? open(argv[1], O_RDWR) : -1;
-	if (door < 0)
-		fail(argc == 2 ? argv[1] : "usage: reader DOOR");
+	lock_file = argc == 2 ? open(argv[1], O_RDWR) : -1;
+	if (lock_file < 0)
+		fail(argc == 2 ? argv[1] : "usage: reader FILE");
 	errno = pthread_create(&thread, NULL, read_on, NULL);
 	if (errno)
 		fail("pthread_create");

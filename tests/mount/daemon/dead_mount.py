@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""After kill -9 of a daemon without a keeper, waiters get ECONNABORTED and holders ENOTCONN, and
+"""After kill -9 of a daemon without a supervisor, waiters get ECONNABORTED and holders ENOTCONN, and
 the lock passes on after the session timeout. A daemon that is started again clears the dead mount
 and serves, also by a symbolic link. A second daemon on a living mount is refused."""
 

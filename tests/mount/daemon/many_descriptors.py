@@ -35,14 +35,14 @@ def keep_many(told):
 
 def test(case):
     ready, told = os.pipe()
-    keeper = os.fork()
-    if keeper == 0:
+    supervisor = os.fork()
+    if supervisor == 0:
         try:
             os.setpgid(0, 0)
             keep_many(told)
         finally:
             os._exit(1)
-    case.cleanups.callback(lambda: (os.killpg(keeper, signal.SIGKILL), os.waitpid(keeper, 0)))
+    case.cleanups.callback(lambda: (os.killpg(supervisor, signal.SIGKILL), os.waitpid(supervisor, 0)))
     seen = 0
     while seen <= PROCESSES:
         seen += len(os.read(ready, 100))

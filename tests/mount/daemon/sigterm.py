@@ -52,7 +52,7 @@ def test(case):
         for pid in everybody:
             os.kill(pid, number)
         check_equal(holder.token(), token, f'the token after {number.name}')
-    check_equal(mount.process.poll(), None, 'the keeper')
+    check_equal(mount.process.poll(), None, 'the supervisor')
     waiter = mount.take('build')
     until(lambda: len(server.entries('build')) == 2, 'the waiter queues')
     remote = b.take('build')

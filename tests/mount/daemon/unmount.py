@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An idle mount can be unmounted, and its daemon ends with 0. While a door is open, or somebody
+"""An idle mount can be unmounted, and its daemon ends with 0. While a lock file is open, or somebody
 waits, unmounting is EBUSY and disturbs nobody. By force it ends the mount: the daemon says so, ends
 with 32 and leaves no dead mount. A daemon takes off its own mount, and no other one that is at its
 path by then."""

@@ -43,12 +43,12 @@ def test(case):
     case.fuse_for_all()
     point = case.mount_point()
     os.chown(point, ALICE, ALICE)
-    door = point + '/build/lock'
+    lock_file = point + '/build/lock'
 
     mount = UserMount(case, server, point, NO_KEEPER)
     check_user(0, ALICE, os.mkdir, point + '/build')
     check_user(0, ALICE, os.mkdir, point + '/own')
-    check_user(0, ALICE, raw_open, door, os.O_RDWR)
+    check_user(0, ALICE, raw_open, lock_file, os.O_RDWR)
     for uid in (0, BOB, NOBODY):
         check_user(errno.EACCES, uid, os.listdir, point)
 
@@ -57,7 +57,7 @@ def test(case):
     check_says('ok     mount point: zklockfs is mounted there, state: ready\n', source, point, ALICE)
 
     def take():
-        case.takers.append(Taker(door, os.O_RDWR, ALICE))
+        case.takers.append(Taker(lock_file, os.O_RDWR, ALICE))
         case.takers[-1].held()
         return case.takers[-1]
 

@@ -107,7 +107,7 @@ def crash_there(case, home, other):
             check_equal(command(['umount', '-f', mount.directory])[0], 32, 'umount -f of a busy mount')
         else:
             mount.send(signal.SIGKILL)
-        check_equal(mount.process.wait(), status, 'how the keeper ends: ' + how)
+        check_equal(mount.process.wait(), status, 'how the supervisor ends: ' + how)
         mount.said(f'the mount is lost, with 0 locks held, {why}' if how == 'forced' else
                    f'the daemon was ended by signal 9, and the mount is lost: {why}')
         mount.checked = True

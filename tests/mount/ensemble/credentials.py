@@ -32,7 +32,7 @@ def shared(case, server, option):
     b = case.mount(server, 'b', root='/private', options=[option])
     a.mkdir('build')
     holder = a.take('build').held()
-    b.take('build', door='try').refused(errno.EAGAIN)
+    b.take('build', lock_file='try').refused(errno.EAGAIN)
     waiter = b.take('build')
 
     client = server.client('team:' + PASSWORD)
@@ -52,7 +52,7 @@ def shared(case, server, option):
     # Another client with the same credentials.
     planted = client.create('/private/build/_c_12345678-1234-1234-1234-123456789012-lock-',
                             ephemeral=True, sequence=True, acl=MINE)
-    a.take('build', door='try').refused(errno.EAGAIN)
+    a.take('build', lock_file='try').refused(errno.EAGAIN)
     waiter = b.take('build')
     client.delete(planted)
     waiter.held().release()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A mount meets servers that it cannot work with. It says why, removes its mount point and ends
-with status 32, so that systemd can start it again: at once when no door is open, otherwise
+with status 32, so that systemd can start it again: at once when no lock file is open, otherwise
 after a moment in which holders can see that they have lost."""
 
 import errno

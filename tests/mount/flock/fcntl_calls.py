@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""fcntl(2) and lockf(3) on the door `flock`: owners, upgrade and downgrade, OFD locks, partial
+"""fcntl(2) and lockf(3) on the lock file `flock`: owners, upgrade and downgrade, OFD locks, partial
 ranges, F_GETLK, the effect of a close, and one process that locks by both calls (rule 16)."""
 
 import errno

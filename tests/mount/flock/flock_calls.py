@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""flock(2) on the door `flock`: opening takes nothing; exclusive and shared locks in one queue
-with the other doors, on two mounts; conversions, unlocking, closing. While it holds, the
-descriptor reads as that of a held door."""
+"""flock(2) on the lock file `flock`: opening takes nothing; exclusive and shared locks in one queue
+with the other lock files, on two mounts; conversions, unlocking, closing. While it holds, the
+descriptor reads as that of a held lock file."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ def test(case):
     p.fails(errno.EACCES, 'fsync', fd)
     p.do('flock', fd, LOCK_UN)
 
-    # Exclusive, against flock and against the other doors, on both mounts.
+    # Exclusive, against flock and against the other lock files, on both mounts.
     p.do('flock', fd, LOCK_EX)
     check_equal(modes(), ['exclusive'], 'the queue')
     check_equal(a.queue('build')[0].split('-')[2], str(p.pid), 'the pid')
@@ -66,7 +66,7 @@ def test(case):
     p.do('fsync', fd)
 
     # One queue: an open, a shared flock, an exclusive one, in the order in which they came.
-    door = b.take('build')
+    lock_file = b.take('build')
     queued(2)
     q.ask('flock', qfd, LOCK_SH)
     queued(3)
@@ -75,10 +75,10 @@ def test(case):
     check_equal(modes(), ['exclusive', 'exclusive', 'shared', 'exclusive'], 'the queue')
     p.do('flock', fd, LOCK_UN)
     check_equal(p.do('pread', fd, 64, 0), b'', 'a token after the unlock')
-    door.held()
-    check(door.token() > token, 'the token rises')
+    lock_file.held()
+    check(lock_file.token() > token, 'the token rises')
     check(not q.answered() and not r.answered(), 'the others wait')
-    door.release()
+    lock_file.release()
     q.got()
     check(not r.answered(), 'the exclusive one waits')
     p.fails(errno.EAGAIN, 'flock', fd, LOCK_SH | LOCK_NB)   # behind the exclusive one

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Java's FileChannel.lock() and tryLock() on the door `flock`, against flock(1) and the other
-doors, between two mounts."""
+"""Java's FileChannel.lock() and tryLock() on the lock file `flock`, against flock(1) and the other
+lock files, between two mounts."""
 
 import errno
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost and the door `flock`: the holder and its descendants that have the file open are
+"""on_lost and the lock file `flock`: the holder and its descendants that have the file open are
 stopped before the next one holds. Processes that wait at the same file, or only have it open,
 are left alone."""
 

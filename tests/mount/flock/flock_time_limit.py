@@ -28,11 +28,11 @@ def test(case):
     watch = Stopwatch()
     p.ask('raw_flock', fds[1], LOCK_EX)
     q.ask('raw_setlkw', fds[2], F_WRLCK)
-    door = mount.take('build')
+    lock_file = mount.take('build')
     until(lambda: len(server.entries('build')) == 4, 'all wait')
     p.fails(errno.ETIMEDOUT)
     q.fails(errno.ETIMEDOUT)
-    door.refused(errno.EINTR)
+    lock_file.refused(errno.EINTR)
     watch.check(5, 14, 'the waits')
     # No place is kept after this error.
     holder.do('flock', fds[0], LOCK_UN)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""util-linux flock(1) on the door `flock`, unchanged: -n -w -E -s -x -o -u -c -F, on the
+"""util-linux flock(1) on the lock file `flock`, unchanged: -n -w -E -s -x -o -u -c -F, on the
 file and on a descriptor that a shell has open, between two mounts."""
 
 import subprocess
@@ -119,7 +119,7 @@ def test(case):
     watch.check(0, 2, 'after kill -9')
 
     # The wrong file of the lock.
-    check(flock('-n', a.path('build', 'try'), 'true')[0] != 0, 'flock(1) on another door')
+    check(flock('-n', a.path('build', 'try'), 'true')[0] != 0, 'flock(1) on another lock file')
 
 
 run(test)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One process has a `flock` door open a thousand times and has the lock by flock(2) and fcntl(2)
+"""One process has a `flock` file open a thousand times and has the lock by flock(2) and fcntl(2)
 with each file. No turn of the loop becomes long: not when further requests are served beside a
 grant, not when one is refused, and not when another process asks who is in the way."""
 

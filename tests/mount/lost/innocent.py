@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """on_lost=kill (rule 34): while the guardian still searches all descriptors for those of a
-loser, another process of the same mount gets the lock by the same door. The new holder is not
+loser, another process of the same mount gets the lock by the same lock file. The new holder is not
 mistaken for the loser."""
 
 import os

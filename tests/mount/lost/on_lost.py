@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""on_lost (rule 5): the opener and its descendants that have the door open are gone before the
+"""on_lost (rule 5): the opener and its descendants that have the lock file open are gone before the
 next one holds, also when the daemon is stopped or dead. No other process is touched."""
 
 import functools
@@ -14,7 +14,7 @@ from harness import SLOWNESS, WAIT_SECONDS, Stopwatch, Successor, check, check_e
 
 SECONDS = round(12 * max(1, SLOWNESS))  # of a session: a guardian without a processor is late, not wrong
 
-# The holder's shell, one child that has the door open, and one child that has not. A file shows
+# The holder's shell, one child that has the lock file open, and one child that has not. A file shows
 # that the shell got SIGTERM.
 HOLDER = '''
 trap ': >"$2.term"; exit 1' TERM
@@ -110,7 +110,7 @@ def lose(case, server, mode, fault):
     until(lambda: shell.poll() is not None and not alive(child), 'both are stopped')
     watch.check(0, 2.5 * SECONDS, fault)
     check(os.path.exists(note + '.term') == (mode == 'term'), 'SIGTERM, if that was asked for')
-    check(alive(free), 'a child without the door was touched')
+    check(alive(free), 'a child without the lock file was touched')
     if other:
         check(not other.ended(), 'the holder of another lock was touched')
         other.held()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """on_lost never stops a process that the taker's user may not signal, nor one that was given
 the descriptor while the opener lives (rule 34): a process that listens at a socket can be sent
-any descriptor. When the opener has ended, processes of its user that have the door open are
+any descriptor. When the opener has ended, processes of its user that have the lock file open are
 stopped. An opener that has become another user's is not stopped, and the log names it."""
 
 import os

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """on_lost is in time when other processes make /proc slow (rule 29): processes that stand still in
 exec on a filesystem that hangs, as bystander and as the loser's child; very many descriptors of
-a file named like a door; descriptors that take long to read; bind mounts in a namespace of
+a file named like a lock file; descriptors that take long to read; bind mounts in a namespace of
 their own."""
 
 import os

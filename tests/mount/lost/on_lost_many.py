@@ -11,7 +11,7 @@ import subprocess
 from harness import Stopwatch, check, check_errno, command, raw_open, run, spawn, until
 from openers import end, other_name, process, runs
 
-# Opens all doors that it is given, says so, and stays.
+# Opens all lock files that it is given, says so, and stays.
 HOLDER = '''
 import os, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -85,7 +85,7 @@ def test(case):
     a.check_end()
 
     # `umount -lf` ends the mount under its holder, which may still be at work. The holder has the
-    # door open by its own name, or by another one.
+    # lock file open by its own name, or by another one.
     for way, *args in ((holder_by_name,), (other_name, case.directory + '/elsewhere')):
         a = mount('none')
         last = process(way, a.path('one', 'lock'), *args)

@@ -27,9 +27,9 @@ def content(path):
 
 
 def shown(mount, lock):
-    directory, door, slots = (os.stat(mount.path(lock, name)) for name in ('', 'lock', 'slots'))
+    directory, lock_file, slots = (os.stat(mount.path(lock, name)) for name in ('', 'lock', 'slots'))
     return (directory.st_uid, directory.st_gid, oct(stat.S_IMODE(directory.st_mode)),
-            oct(stat.S_IMODE(door.st_mode)), slots.st_uid)
+            oct(stat.S_IMODE(lock_file.st_mode)), slots.st_uid)
 
 
 def test(case):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Inside a lock nothing can be made, removed, renamed or linked: EPERM, and ENOENT for a door
+"""Inside a lock nothing can be made, removed, renamed or linked: EPERM, and ENOENT for a lock file
 that does not exist. Locks cannot be renamed either. Times cannot be set, so lock libraries that
 rely on a directory's mtime fail, and do not believe that they have the lock."""
 

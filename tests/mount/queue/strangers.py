@@ -25,8 +25,8 @@ STRANGERS = {
 
 
 def refused(mount, lock, client):
-    for door in ('try', 'lock@10s', 'lock'):
-        check_errno(errno.EPROTO, raw_open, mount.path(lock, door), os.O_RDWR)
+    for lock_file in ('try', 'lock@10s', 'lock'):
+        check_errno(errno.EPROTO, raw_open, mount.path(lock, lock_file), os.O_RDWR)
     until(lambda: f'is of a client that ignores our locks ({client}): requests are refused' in mount.log(),
           f'the log names {client}')
 

@@ -49,7 +49,7 @@ def test(case):
     first.release()
     second.held()
     second.release()
-    mount.take('build', door='try').held().release()
+    mount.take('build', lock_file='try').held().release()
 
 
 run(test)

@@ -61,7 +61,7 @@ def check_ends(server, mount):
     row = check_last(mount, LOCK='build', END='exited', PID=str(two.pid), REASON='-')
     check(0.1 <= float(row['WAITED']) < 60, f'how long it waited: {row["WAITED"]}')
 
-    three = mount.take('build', door='shared').held()
+    three = mount.take('build', lock_file='shared').held()
     with open(mount.path('build', 'queue', mount.queue('build')[0]), 'w', encoding='ascii') as entry:
         entry.write('evict')
     row = check_last(mount, LOCK='build', MODE='shared', END='evicted', PID=str(three.pid))

@@ -60,7 +60,7 @@ def check_who(server, a, b):
     until(lambda: len(server.entries('build')) == 3, 'the second queues')
     with open(a.path('team/deploy', 'slots'), 'w', encoding='ascii') as slots:
         slots.write('3')
-    shared = [b.take('team/deploy', door='shared').held() for _ in range(2)]
+    shared = [b.take('team/deploy', lock_file='shared').held() for _ in range(2)]
     until(lambda: rows(b)['build']['REASON'] != '-' and float(rows(b)['build']['WAITED']) > 0.2, 'time passes')
     until(lambda: rows(a)['team/deploy']['SINCE'] != '-', 'the time is written')
     for mount in (a, b):

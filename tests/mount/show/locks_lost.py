@@ -29,7 +29,7 @@ def check_lost(relay, mount, names):
 
 def opens(case, uid=0):
     """A process that waits for the list."""
-    opener = case.mounts[0].take('.zklockfs', door='locks', flags=os.O_RDONLY, uid=uid)
+    opener = case.mounts[0].take('.zklockfs', lock_file='locks', flags=os.O_RDONLY, uid=uid)
     until(lambda: opener.answered() or open(f'/proc/{opener.pid}/wchan', encoding='ascii').read() not in ('', '0'), 'it waits')
     return opener
 

@@ -68,7 +68,7 @@ def check_longest(case, server):
     holders = []
     for name in ('x', 'y"\\', 'z'):
         mount.mkdir(name)
-        holders += [mount.take(name, door='shared').held() for _ in range(2)]
+        holders += [mount.take(name, lock_file='shared').held() for _ in range(2)]
     got = {labels: value for (name, labels), value in Metrics(mount).samples.items() if name == 'zklockfs_lock_held_seconds'}
     check_equal(list(got), ['lock="x"', 'lock="y\\"\\\\"'], 'the two that are held longest')
     check(got['lock="x"'] > got['lock="y\\"\\\\"'], f'the longest first: {got}')
@@ -127,8 +127,8 @@ def test(case):
     holder = mount.take('build').held()
     waiter = mount.take('build')
     until(lambda: len(server.watches(mount.session())) >= 2, 'it queues, and is watched')
-    mount.take('build', door='try').refused(errno.EAGAIN)
-    mount.take('build', door='lock@100ms').refused(errno.ETIMEDOUT)
+    mount.take('build', lock_file='try').refused(errno.EAGAIN)
+    mount.take('build', lock_file='lock@100ms').refused(errno.ETIMEDOUT)
     killed = mount.take('build')
     until(lambda: Metrics(mount).get('waiters') == 2 and len(server.entries('build')) == 3, 'it queues')
     killed.kill()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The daemon is killed at numbered points of its whole run, also while it takes over, under
-processes that take locks by many doors, wait, and are interrupted. They record their locks with
+processes that take locks by many lock files, wait, and are interrupted. They record their locks with
 times; these records alone must show that locks were never held by two at a time, that tokens rise,
 and that no process got an error. $ZKLOCKFS_KILLS is how often each of the mounts is killed."""
 
@@ -89,15 +89,15 @@ def hold(fd, lock, how, dice, report):
     report['holds'].append((lock, how, begin, time.monotonic(), token))
 
 
-def by_door(mount, dice, report):
+def by_lock_file(mount, dice, report):
     lock = dice.choice(LOCKS)
-    door = dice.choice(('lock', 'lock', 'lock@30s', 'shared', 'try', 'reentrant'))
+    lock_file = dice.choice(('lock', 'lock', 'lock@30s', 'shared', 'try', 'reentrant'))
     try:
-        fd = os.open(mount.path(lock, door), os.O_RDWR)
+        fd = os.open(mount.path(lock, lock_file), os.O_RDWR)
     except BlockingIOError:
         return
     try:
-        hold(fd, lock, 'shared' if door == 'shared' else 'exclusive', dice, report)
+        hold(fd, lock, 'shared' if lock_file == 'shared' else 'exclusive', dice, report)
     finally:
         os.close(fd)
 
@@ -190,8 +190,8 @@ def torment(case, server, number):
     mount.allow('.')
     for lock in LOCKS:
         mount.mkdir(lock)
-    works = [(mount, by_door), (mount, by_door), (mount, by_door), (mount, by_flock), (mount, by_flock),
-             (mount, interrupted), (mount, looks), (mount, changes), (other, by_door), (other, interrupted)]
+    works = [(mount, by_lock_file), (mount, by_lock_file), (mount, by_lock_file), (mount, by_flock), (mount, by_flock),
+             (mount, interrupted), (mount, looks), (mount, changes), (other, by_lock_file), (other, interrupted)]
     workers = [Worker(case, at, f'{number}-{i}-{work.__name__}', work) for i, (at, work) in enumerate(works)]
     where, kills, poisoned = {}, 0, False
     while points.kills + kills < KILLS:
@@ -204,7 +204,7 @@ def torment(case, server, number):
             points.arm(dice.randrange(1, POINTS), dice.randrange(1, POINTS) if dice.random() < 0.5 else 0)
         until(lambda: points.kills + kills > before and not points.armed, 'it is killed')
         where[points.where] = where.get(points.where, 0) + 1
-        # If one request saw two kills, the keeper believes that the request is the cause.
+        # If one request saw two kills, the supervisor believes that the request is the cause.
         until(lambda: is_ready(mount) or 'the same request' in mount.log(), 'another one goes on')
         poisoned = 'the same request' in mount.log()
         if poisoned:

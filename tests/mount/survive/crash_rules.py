@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""When a killed daemon cannot be replaced, everything is at once as without a keeper: waiters get
-ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the keeper ends by the
+"""When a killed daemon cannot be replaced, everything is at once as without a supervisor: waiters get
+ECONNABORTED, holders ENOTCONN, on_lost acts in time, the lock passes on, and the supervisor ends by the
 daemon's signal. This is so when the new daemon hangs or fails, after too many crashes, when one
 request kills two daemons, and when the lease is over. Actions of users while no daemon serves
 have their effect as soon as the new daemon serves."""
@@ -42,9 +42,9 @@ class Scene:
         until(lambda: len(server.entries(name)) == 3, 'another host queues')
 
     def is_lost(self, why, stopped=False):
-        """Check that the mount has ended as a mount without a keeper does."""
-        until(lambda: self.a.process.poll() is not None, 'the keeper ends')
-        check_equal(self.a.process.returncode, -signal.SIGKILL, 'how the keeper ends')
+        """Check that the mount has ended as a mount without a supervisor does."""
+        until(lambda: self.a.process.poll() is not None, 'the supervisor ends')
+        check_equal(self.a.process.returncode, -signal.SIGKILL, 'how the supervisor ends')
         self.a.checked = True
         self.a.said(why)
         self.waiter.refused(errno.ECONNABORTED)
@@ -213,8 +213,8 @@ def told_to_leave(case, server):
     scene.holder.do('fsync')
     scene.holder.release()
     scene.elsewhere.held().release()
-    until(lambda: scene.a.process.poll() is not None, 'the keeper ends')
-    check_equal(scene.a.process.returncode, 0, 'how the keeper ends')
+    until(lambda: scene.a.process.poll() is not None, 'the supervisor ends')
+    check_equal(scene.a.process.returncode, 0, 'how the supervisor ends')
     scene.a.checked = True
 
 
@@ -271,7 +271,7 @@ def of_a_user(case, server):
     os.chmod(device, 0o666)
     check(libc.mount(device.encode(), b'/dev/fuse', None, _MS_BIND, None) == 0, 'another /dev/fuse')
     alice = ['setpriv', f'--reuid={ALICE}', f'--regid={ALICE}', '--clear-groups']
-    keeper = spawn([*alice, ZKLOCKFS, '-f', '-o',
+    supervisor = spawn([*alice, ZKLOCKFS, '-f', '-o',
                     f'host=alice,on_lost=kill,retry=1m,tick_time=500ms,session_timeout={SESSION}',
                     f'127.0.0.1:{server.port}/locks', path], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, prompt=10)
     until(lambda: is_ready(path, ALICE), 'it serves')
@@ -281,15 +281,15 @@ def of_a_user(case, server):
         exec 8<>"$1/alice/reentrant" && read -r again <&8 && [ "$again" = "$token" ] && echo still''', 'user', path],
                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     check_equal(user.stdout.readline(), 'held\n', 'the user holds')
-    with open(f'/proc/{keeper.pid}/task/{keeper.pid}/children', encoding='ascii') as children:
+    with open(f'/proc/{supervisor.pid}/task/{supervisor.pid}/children', encoding='ascii') as children:
         os.kill(int(children.read()), signal.SIGKILL)
-    until(lambda: 'has taken over' in keeper.stderr.readline(), 'another one goes on')
+    until(lambda: 'has taken over' in supervisor.stderr.readline(), 'another one goes on')
     user.stdin.write('\n')
     user.stdin.close()
     check_equal(user.stdout.readline(), 'still\n', 'the user holds, and his shell is known as the same process')
     check_equal(user.wait(60), 0, 'status of the user')
-    keeper.terminate()
-    check_equal(keeper.wait(60), 0, 'status of the keeper')
+    supervisor.terminate()
+    check_equal(supervisor.wait(60), 0, 'status of the supervisor')
     check(mounted(path) is None, 'it is still mounted')
 
 

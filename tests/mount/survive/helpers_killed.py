@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """No process of a mount ends in silence. The one that writes the log is started again, and no line
-that it had not read is missing. A guardian or a keeper that was killed is missed in the metrics and
+that it had not read is missing. A guardian or a supervisor that was killed is missed in the metrics and
 in the log. A dead daemon's guardian logs what it does."""
 
 import errno
@@ -83,7 +83,7 @@ def test(case):
     holder = mount.take('build').held()
     mount.process.kill()
     mount.process.wait()
-    until(lambda: metric(mount, 'helper_up', helper='keeper') == 0, 'the keeper is missed')
+    until(lambda: metric(mount, 'helper_up', helper='keeper') == 0, 'the supervisor is missed')
     check_equal(metric(mount, 'helper_up', helper='guardian'), 1, 'and nobody else')
     server.zk.delete('/locks/build/' + server.entries('build')[0])
     holder.gone()
@@ -101,7 +101,7 @@ def test(case):
     until(lambda: not case.daemons(), 'the daemon ends')
     mount.checked = True
 
-    # Without a keeper there is none to miss.
+    # Without a supervisor there is none to miss.
     other = case.mount(server, 'b', options=[NO_KEEPER])
     check_equal([metric(other, 'helper_up', helper=helper) for helper in ('guardian', 'keeper')], [None, None], 'no helpers')
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The kernel has no memory left for the cgroup of a mount. It kills the daemon, which grows, and
-not the keeper. When there is memory again, another daemon goes on, and no user has noticed.
+not the supervisor. When there is memory again, another daemon goes on, and no user has noticed.
 
 Run it by hand: it needs cgroups with memory, of version 1 or 2, and the right to make one."""
 
@@ -86,8 +86,8 @@ def test(case):
     cgroup.enter()
     mount = case.mount(server, session='30s')
     cgroup.leave()
-    keeper, daemon = mount.process.pid, mount.daemon
-    check({keeper, daemon} <= cgroup.pids(), 'the mount is not in the cgroup')
+    supervisor, daemon = mount.process.pid, mount.daemon
+    check({supervisor, daemon} <= cgroup.pids(), 'the mount is not in the cgroup')
     mount.mkdir('build')
     os.chmod(mount.path('build', 'lock'), 0o666)
     holder = mount.take('build', uid=ALICE).held()
@@ -101,7 +101,7 @@ def test(case):
     crowd = Crowd(mount.path('build', 'lock'), CROWD)
     until(lambda: not room.is_alive(), 'the kernel kills for want of memory', 60)
     print(f'killed after {watch.seconds():.1f} s: {cgroup.kills()}')
-    check(os.path.exists(f'/proc/{keeper}'), 'the keeper was killed')
+    check(os.path.exists(f'/proc/{supervisor}'), 'the keeper was killed')
     until(lambda: mount.daemon not in (0, daemon), 'another daemon is started')
     check_equal(mount.metric('adoptions_total'), 1, 'the adoptions')
     check_equal(holder.token(), token, 'the token')

@@ -8,8 +8,8 @@
  * Before it executes itself it stops, until it gets SIGCONT.
  */
 #include "host/clock.h"
-#include "port/ensemble_zookeeper.h"
 #include "lockcore.h"
+#include "port/ensemble_zookeeper.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -106,7 +106,7 @@ static void run_until(struct lc *lc, struct lc_taker *taker,
 }
 
 /* The sockets that the program before has left open. */
-static struct book book;
+static struct records records;
 
 static int count_sockets(void)
 {
@@ -131,12 +131,12 @@ static void go_on_in_another(struct lc *lc, struct lc_taker *taker, const char *
 	char fd_text[16], times_text[16], id_text[32];
 
 	lc_record(lc);
-	book_write(&book);
-	require(!book.carry.failed && store_commit(book.store) == 0, "the records");
-	snprintf(fd_text, sizeof(fd_text), "%d", store_fd(book.store));
+	records_write(&records);
+	require(!records.codec.failed && store_commit(records.store) == 0, "the records");
+	snprintf(fd_text, sizeof(fd_text), "%d", store_fd(records.store));
 	snprintf(times_text, sizeof(times_text), "%d", times - 1);
 	snprintf(id_text, sizeof(id_text), "%" PRIu64, lc_taker_id(taker));
-	require(fcntl(store_fd(book.store), F_SETFD, 0) == 0, "fcntl");
+	require(fcntl(store_fd(records.store), F_SETFD, 0) == 0, "fcntl");
 	require(raise(SIGSTOP) == 0, "raise");
 	execl("/proc/self/exe", "reexec", servers, times_text, fd_text, id_text, (char *)NULL);
 	require(false, "execl");
@@ -145,10 +145,10 @@ static void go_on_in_another(struct lc *lc, struct lc_taker *taker, const char *
 static struct lc_taker *adopt(const struct lc_config *config, struct ensemble *ensemble,
                               const char *id, struct lc **ret_lc)
 {
-	struct carry carry = {.loads = true};
+	struct codec codec = {.loads = true};
 	struct lc_taker *taker;
 
-	require(lc_adopt(config, ensemble, &carry, ret_lc) == 0, "lc_adopt");
+	require(lc_adopt(config, ensemble, &codec, ret_lc) == 0, "lc_adopt");
 	taker = lc_claim(*ret_lc, strtoull(id, NULL, 10), taken, lost, NULL);
 	require(taker, "lc_claim");
 	lc_claimed(*ret_lc);
@@ -156,7 +156,7 @@ static struct lc_taker *adopt(const struct lc_config *config, struct ensemble *e
 	return taker;
 }
 
-static void begin_book(const char *fd)
+static void begin_records(const char *fd)
 {
 	struct store *store;
 	const char *why;
@@ -165,8 +165,8 @@ static void begin_book(const char *fd)
 		require(store_open(atoi(fd), &store, &why) == 0, "store_open");
 	else
 		require(store_create(&store) == 0, "store_create");
-	book.memory = &store_memory;
-	book.store = store;
+	records.memory = &store_memory;
+	records.store = store;
 }
 
 int main(int argc, char *argv[])
@@ -177,12 +177,12 @@ int main(int argc, char *argv[])
 		.host = "reexec",
 		.session_timeout_us = 4 * SECOND,
 		.tick_time_us = SECOND / 2,
-		.without = {.mode = 0755, .door_mode = 0600},
+		.without = {.mode = 0755, .lock_file_mode = 0600},
 		.clock_us = clock_us,
 		.wall_ms = wall_ms,
 		.random = random_bytes,
 		.report = report,
-		.book = &book,
+		.records = &records,
 	};
 	struct lc_request request = {
 		.lock = "build", .wait_us = LC_FOREVER, .pid = getpid(), .command = "reexec"};
@@ -195,7 +195,7 @@ int main(int argc, char *argv[])
 	times = atoi(argv[2]);
 	require(count_sockets() == 0, "a socket was handed on");
 	require(ensemble_zookeeper_create(argv[1], NULL, clock_us, NULL, &ensemble) == 0, "port");
-	begin_book(argc > 4 ? argv[3] : NULL);
+	begin_records(argc > 4 ? argv[3] : NULL);
 	if (argc > 4) {
 		taker = adopt(&config, ensemble, argv[4], &lc);
 	} else {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Another program takes over a mount (SIGUSR2), and no user notices: holders of every door keep
+"""Another program takes over a mount (SIGUSR2), and no user notices: holders of every lock file keep
 lock and token, waiters keep their places and their time limits and can be interrupted, and open
 files stay as they were."""
 
@@ -39,8 +39,8 @@ def waiters(case, server):
     holder.do('write', b'a reason\n')
     takers = []
     watch = Stopwatch()
-    for door in ('lock', f'lock@{LIMIT}s', 'lock', 'lock@1h', 'lock', 'lock'):
-        takers.append(mount.take('build', door))
+    for lock_file in ('lock', f'lock@{LIMIT}s', 'lock', 'lock@1h', 'lock', 'lock'):
+        takers.append(mount.take('build', lock_file))
         queued(len(takers) + 1)
     first, limited, interrupted, killed, comes_back, last = takers
     kept = Stopwatch()
@@ -85,8 +85,8 @@ def waiters(case, server):
         check_equal(mount.metric('hold_seconds_count'), 4, 'all holds that have ended since')
 
 
-def doors(case, server):
-    """Doors and their openers: shared, reentrant, with a least time, with a longest time."""
+def lock_files(case, server):
+    """Lock files and their openers: shared, reentrant, with a least time, with a longest time."""
     mount = case.mount(server, 'b', session='30s')
     mount.mkdir('docs')
     mount.mkdir('deep')
@@ -117,7 +117,7 @@ def doors(case, server):
     writer.held()
     writer.release()
 
-    # Times of a door: a lock is kept until its least time, and lost after its longest time.
+    # Times of a lock file: a lock is kept until its least time, and lost after its longest time.
     mount.allow('lost')
     mount.mkdir('kept')
     mount.rest()
@@ -251,7 +251,7 @@ def files(case, server):
 def test(case):
     server = case.server()
     case.at_once(*(lambda part, what=what: what(part, server)
-                   for what in (waiters, doors, locks_of_files, files)))
+                   for what in (waiters, lock_files, locks_of_files, files)))
 
 
 run(test)

@@ -23,7 +23,7 @@ SCRIPTS = {
 }
 
 
-def without_a_keeper(case, server, program):
+def without_a_supervisor(case, server, program):
     """The mount is lost, and its status is one after which systemd starts another one."""
     shutil.copy(program + '.away', program)
     mount = case.mount(server, 'b', program=program, options=[NO_KEEPER, 'tick_time=500ms'])
@@ -75,7 +75,7 @@ def test(case):
 
     os.rename(program + '.away', program)
     mount.reload()
-    mount.adopt()       # after a failed exec the keeper works as before
+    mount.adopt()       # after a failed exec the supervisor works as before
     goes_on('a good one')
     holder.release()
     waiter.held().release()
@@ -92,7 +92,7 @@ def test(case):
     mount.take('build').held().release()
     if mount.status()['session'] != session:
         mount.said('nobody holds or waits: a new session begins')
-    without_a_keeper(case, server, program)
+    without_a_supervisor(case, server, program)
 
 
 run(test)

@@ -43,14 +43,14 @@ class Child:
         return result
 
 
-def job(conn, door, store):
+def job(conn, lock_file, store):
     """Takes the lock and writes its token into the store, again and again. Tells how often, and
     what was wrong: a token that does not rise, or another holder at the same time."""
     wrong, count = [], 0
     inside = store + '.inside'
     while not conn.poll():
         try:
-            fd = os.open(door, os.O_RDWR)
+            fd = os.open(lock_file, os.O_RDWR)
             token = int(os.read(fd, 64))
             os.close(os.open(inside, os.O_CREAT | os.O_EXCL))
             with open(store, encoding='ascii') as file:
@@ -68,10 +68,10 @@ def job(conn, door, store):
     return count, wrong
 
 
-def reader(conn, door):
+def reader(conn, lock_file):
     """Reads the token again and again. Tells the longest time that a read took, and how much counts of
     those that took too long: see Stopwatch, which may not be asked before each read."""
-    fd = os.open(door, os.O_RDWR)
+    fd = os.open(lock_file, os.O_RDWR)
     token, longest, counted, watch = os.pread(fd, 64, 0), 0, 0, Stopwatch()
     conn.send('reads')
     while not conn.poll(0.001):
@@ -143,8 +143,8 @@ def jobs(case, server, mounts):
     store = case.directory + '/store'
     with open(store, 'w', encoding='ascii') as file:
         file.write('0')
-    doors = [(mount, door) for mount in mounts for door in ('lock', 'lock@1h')]
-    children = [Child(job, mount.path('build', door), store) for mount, door in doors]
+    lock_files = [(mount, lock_file) for mount in mounts for lock_file in ('lock', 'lock@1h')]
+    children = [Child(job, mount.path('build', lock_file), store) for mount, lock_file in lock_files]
     children += [Child(busy, mounts[0].directory, f'busy{i}') for i in range(3)]
     watcher = start_reader(mounts[0])
     for _ in range(RELOADS):

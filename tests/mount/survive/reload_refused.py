@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A reload that is not possible: the new program is missing, is not a program, crashes, or refuses
 the state. The old one goes on, says why, and no user notices. A broken state never crashes the new
-program. A mount without a keeper asks twice."""
+program. A mount without a supervisor asks twice."""
 
 import fcntl
 import os

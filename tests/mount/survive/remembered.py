@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A lock that was seen keeps its inode number. It is remembered while the ensemble is away,
-also when the kernel has forgotten it: its doors can be opened and wait. A lock that is known to
+also when the kernel has forgotten it: its lock files can be opened and wait. A lock that is known to
 be gone is not remembered."""
 
 import ctypes

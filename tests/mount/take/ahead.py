@@ -17,15 +17,15 @@ def entries(server, lock, count):
 
 
 def one_waits(server, mounts):
-    """Each kind of door, on each mount; a holder does not count."""
+    """Each kind of lock file, on each mount; a holder does not count."""
     holder = mounts[0].take('build', 'lock@ahead=1').held()
     for mount in mounts:
         waiter = mount.take('build', 'lock@1h,most=1h,ahead=1')
         entries(server, 'build', 2)
         for other in mounts:
             watch = Stopwatch()
-            for door in ('lock@ahead=1', 'shared@5s,ahead=1', 'reentrant@ahead=1', 'lock@most=1m,ahead=1'):
-                check_errno(errno.EAGAIN, os.open, other.path('build', door), os.O_RDWR)
+            for lock_file in ('lock@ahead=1', 'shared@5s,ahead=1', 'reentrant@ahead=1', 'lock@most=1m,ahead=1'):
+                check_errno(errno.EAGAIN, os.open, other.path('build', lock_file), os.O_RDWR)
             watch.check(0, 2, f'refused on {other.host}')
             check_errno(errno.ETIMEDOUT, os.open, other.path('build', 'lock@300ms,ahead=2'), os.O_RDWR)
         entries(server, 'build', 2)
@@ -39,7 +39,7 @@ def one_waits(server, mounts):
 
 def advisory(server, a, b):
     """flock(2), fcntl(2) and flock(1) fail as by LOCK_NB; an upgrade waits as ever."""
-    holder, sharer = b.take('file').held(), Locker(a, 'file', door='flock@ahead=1')
+    holder, sharer = b.take('file').held(), Locker(a, 'file', lock_file='flock@ahead=1')
     waiter = a.take('file')
     entries(server, 'file', 2)
     fd = sharer.do('open')
@@ -128,10 +128,10 @@ def test(case):
     crowd(server, mounts)
     slots(server, *mounts[:2])
     parked(server, mounts[0])
-    for door in ('lock@ahead=-1', 'lock@ahead=x', 'lock@ahead=0', 'lock@ahead=1048576', 'lock@ahead=1,ahead=2',
+    for lock_file in ('lock@ahead=-1', 'lock@ahead=x', 'lock@ahead=0', 'lock@ahead=1048576', 'lock@ahead=1,ahead=2',
                  'try@ahead=1', 'flock@ahead='):
         mounts[0].allow('bad times after the @')
-        check_errno(errno.EINVAL, os.open, mounts[0].path('build', door), os.O_RDWR)
+        check_errno(errno.EINVAL, os.open, mounts[0].path('build', lock_file), os.O_RDWR)
 
 
 run(test)

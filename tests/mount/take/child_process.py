@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A process with an open door runs a child, or another program in its place (rule 29). exec
+"""A process with an open lock file runs a child, or another program in its place (rule 29). exec
 closes the close-on-exec descriptors, as most languages open files, and the kernel waits for the
 mount meanwhile. The test does this for every way of having the lock, in every language that is
 installed. Each process first waits for longer than the mount remembers the process."""
@@ -20,7 +20,7 @@ FLOCK = {
             'require("child_process").execSync("true"), 50)',
 }
 ARGUMENTS = {'python3': ['-c'], 'perl': ['-e'], 'ruby': ['-e'], 'php': ['-r'], 'node': ['-e']}
-# fcntl(2), and the doors that are taken by opening.
+# fcntl(2), and the lock files that are taken by opening.
 FCNTL = ('import fcntl, os, sys, time; f = open(sys.argv[1], "r+"); fcntl.lockf(f, fcntl.LOCK_EX); '
          'time.sleep(.05); os.system("true"); os.execvp("true", ["true"])')
 OPEN = ('import os, sys, time; f = os.open(sys.argv[1], os.O_RDWR); os.read(f, 64); time.sleep(.05); '
@@ -41,7 +41,7 @@ def test(case):
     for options in ([], ['on_lost=kill']):
         mount = case.mount(server, f'a{len(case.mounts)}', options=options)
         mount.mkdir(mount.host)
-        door = mount.path(mount.host)
+        lock_file = mount.path(mount.host)
 
         def finishes(what, args):
             status, out, err = command(args, seconds=WAIT_SECONDS)
@@ -49,12 +49,12 @@ def test(case):
 
         for name, program in FLOCK.items():
             if shutil.which(name):
-                finishes(name, [name, *ARGUMENTS[name], program, door + '/flock'])
-        finishes('fcntl', ['python3', '-c', FCNTL, door + '/flock'])
-        finishes('a shared file', ['python3', '-c', SHARED, door + '/flock'])
+                finishes(name, [name, *ARGUMENTS[name], program, lock_file + '/flock'])
+        finishes('fcntl', ['python3', '-c', FCNTL, lock_file + '/flock'])
+        finishes('a shared file', ['python3', '-c', SHARED, lock_file + '/flock'])
         for first in ('lock', 'shared', 'try', 'lock@5s', 'reentrant'):
             second = 'reentrant' if first != 'shared' else 'shared'
-            finishes(first, ['python3', '-c', OPEN, f'{door}/{first}', f'{door}/{second}'])
+            finishes(first, ['python3', '-c', OPEN, f'{lock_file}/{first}', f'{lock_file}/{second}'])
         until(lambda: not server.entries(mount.host), 'nobody has it any more')
     # No other process has to wait for them.
     with spawn(['ps', '-eo', 'pid,wchan'], stdout=-1) as process:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door can be open where /proc does not show it: in flight over a socket, behind a mapping,
+"""A lock file can be open where /proc does not show it: in flight over a socket, behind a mapping,
 with io_uring (rule 35). That no process was found is no reason to pass a lost lock on. It passes
 on at the last close, or when the session would have ended. Where a thorough search finds a
 descriptor, its opener is stopped: under another name in another mount namespace, or in a
@@ -25,8 +25,8 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 
 
-# Each function opens the door in a way of its own, in a process of its own, and returns the object
-# that keeps the door open.
+# Each function opens the lock file in a way of its own, in a process of its own, and returns the object
+# that keeps the lock file open.
 
 def in_flight(path, _):
     pair = socket.socketpair()

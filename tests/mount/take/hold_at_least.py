@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door with a least time: lock@least=3s. Nobody gets the lock before, whether the door was closed
+"""A lock file with a least time: lock@least=3s. Nobody gets the lock before, whether the lock file was closed
 or its process was killed. `holder` says why. An eviction or the end of the mount frees the lock."""
 
 import errno
@@ -28,13 +28,13 @@ def check_kept(mount, count):
 
 
 def closed_or_killed(a, b):
-    """The lock is kept for takers of the same mount and of another one, by any door."""
+    """The lock is kept for takers of the same mount and of another one, by any lock file."""
     waiters = []
-    for end, door in (('release', 'lock'), ('kill', 'try'), ('release', 'shared'), ('kill', 'reentrant')):
-        lock = 'by-' + door
+    for end, lock_file in (('release', 'lock'), ('kill', 'try'), ('release', 'shared'), ('kill', 'reentrant')):
+        lock = 'by-' + lock_file
         a.mkdir(lock)
         watch = Stopwatch()
-        holder = a.take(lock, f'{door}@least={LEAST}s').held()
+        holder = a.take(lock, f'{lock_file}@least={LEAST}s').held()
         holder.do('write', b'nightly')
         waiter = b.take(lock)
         getattr(holder, end)()
@@ -43,7 +43,7 @@ def closed_or_killed(a, b):
         check_errno(errno.EAGAIN, os.open, a.path(lock, 'try'), os.O_RDWR)
         check_errno(errno.EAGAIN, os.open, b.path(lock, 'try'), os.O_RDWR)
         check_errno(errno.EBUSY, os.rmdir, a.path(lock))
-        waiters.append((f'{end}, {door}', lock, waiter, watch))
+        waiters.append((f'{end}, {lock_file}', lock, waiter, watch))
     for what, lock, waiter, watch in waiters:
         waiter.held()
         check(waiter.when - watch.start >= LEAST, f'{what}: after {waiter.when - watch.start} s')

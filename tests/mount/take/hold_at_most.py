@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door with a longest time: lock@most=2s. Then the lock is lost as by an eviction: EIO, poll,
+"""A lock file with a longest time: lock@most=2s. Then the lock is lost as by an eviction: EIO, poll,
 on_lost, also while the daemon is stopped. The next taker holds when the loser is gone."""
 
 import errno
@@ -24,14 +24,14 @@ def ended(mount, lock):
     return next((row[5], row[11]) for row in reversed(rows) if row[1] == lock)
 
 
-def each_door(a, b):
-    """Doors of every kind. The time begins when the taker holds."""
-    for door in ('lock@30s,most=1s', 'try@most=1s', 'shared@most=1s', 'reentrant@most=1s'):
+def each_lock_file(a, b):
+    """Lock files of every kind. The time begins when the taker holds."""
+    for lock_file in ('lock@30s,most=1s', 'try@most=1s', 'shared@most=1s', 'reentrant@most=1s'):
         watch = Stopwatch()
-        holder = a.take('doors', door).held()
+        holder = a.take('doors', lock_file).held()
         waiter = b.take('doors', 'lock@30s,most=1h').held()
-        check(waiter.when - watch.start >= 1, f'{door}: held for {waiter.when - watch.start} s')
-        watch.check(1, 4 * SLOWNESS, door)
+        check(waiter.when - watch.start >= 1, f'{lock_file}: held for {waiter.when - watch.start} s')
+        watch.check(1, 4 * SLOWNESS, lock_file)
         until(lambda: ended(a, 'doors') == ('lost', 'held\\040too\\040long'), 'the history')
         for call in (('pread', 64, 0), ('write', b'x'), ('fsync',)):
             check_errno(errno.EIO, holder.do, *call)
@@ -91,7 +91,7 @@ def none(case, server):
     a.allow('held too long')
     for lock in ('doors', 'polled', 'advisory'):
         a.mkdir(lock)
-    each_door(a, b)
+    each_lock_file(a, b)
     polled(a)
     advisory(a)
     a.unmount()

@@ -14,13 +14,13 @@ def test(case):
     server = case.server()
     mount = case.mount(server)
     mount.mkdir('build')
-    door, trying = mount.path('build', 'lock'), mount.path('build', 'try')
+    lock_file, trying = mount.path('build', 'lock'), mount.path('build', 'try')
 
     def held():
         return errno_of(os.open, trying, os.O_RDWR) != 0
 
     # dup
-    first = os.open(door, os.O_RDWR)
+    first = os.open(lock_file, os.O_RDWR)
     second = os.dup(first)
     os.close(first)
     check_equal(held(), True, 'held by the copy')
@@ -28,7 +28,7 @@ def test(case):
     check_equal(held(), False, 'held after the last close')
 
     # fork: the child has the lock when the parent has closed its descriptor
-    first = os.open(door, os.O_RDWR)
+    first = os.open(lock_file, os.O_RDWR)
     end, child_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -43,7 +43,7 @@ def test(case):
     check_equal(held(), False, 'held after the child')
 
     # exec
-    process = spawn(['bash', '-c', 'exec 9<>"$1" || exit 75; echo taken; exec sleep 1000', 'bash', door],
+    process = spawn(['bash', '-c', 'exec 9<>"$1" || exit 75; echo taken; exec sleep 1000', 'bash', lock_file],
                     stdout=subprocess.PIPE)
     check_equal(process.stdout.readline(), b'taken\n', 'bash')
     until(lambda: os.readlink(f'/proc/{process.pid}/exe').endswith('sleep'), 'bash has become sleep')

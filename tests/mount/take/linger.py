@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An interrupted open keeps its place for a while (rule 22). The same process at the same door
-gets the place back. It is given up by an open of another door, by the end of the process, and
+"""An interrupted open keeps its place for a while (rule 22). The same process at the same lock file
+gets the place back. It is given up by an open of another lock file, by the end of the process, and
 after 2 s, at the head of the queue after 250 ms."""
 
 import errno
@@ -36,7 +36,7 @@ def test(case):
     server = case.server()
     mount = case.mount(server, session='30s')
     mount.mkdir('build')
-    door, timed = mount.path('build', 'lock'), mount.path('build', 'lock@1h')
+    lock_file, timed = mount.path('build', 'lock'), mount.path('build', 'lock@1h')
 
     def queued(count):
         return until(lambda: len(server.entries('build')) == count and server.entries('build'),
@@ -51,9 +51,9 @@ def test(case):
     def stubborn(*paths):
         return spawn(['python3', '-c', STUBBORN, *paths], stdout=subprocess.PIPE, text=True)
 
-    # The same door: the place is kept, and others stay behind.
+    # The same lock file: the place is kept, and others stay behind.
     holder = mount.take('build').held()
-    first = stubborn(door, door, door)
+    first = stubborn(lock_file, lock_file, lock_file)
     queued(2)
     behind = mount.take('build')
     before = queued(3)
@@ -68,7 +68,7 @@ def test(case):
     behind.held()
 
     # bash opens again by itself, and has its place.
-    shell = spawn(['bash', '-c', SHELL, 'bash', door], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    shell = spawn(['bash', '-c', SHELL, 'bash', lock_file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     job = int(shell.stdout.readline())
     queued(2)
     last = mount.take('build')
@@ -83,8 +83,8 @@ def test(case):
     shell.communicate(timeout=60)
     behind = last.held()
 
-    # Another door of the lock: the old place is void, the new one is at the end.
-    other = stubborn(door, timed)
+    # Another lock file of the lock: the old place is void, the new one is at the end.
+    other = stubborn(lock_file, timed)
     queued(2)
     third = mount.take('build')
     queued(3)

@@ -49,7 +49,7 @@ def check_takes(server, mount):
     expect(mount, fr'build: granted to {who} after \d+\.\d s, token {holder.token()}')
     waiter = mount.take('build')
     until(lambda: len(server.entries('build')) == 2, 'it queues')
-    limited = mount.take('build', door='lock@150ms')
+    limited = mount.take('build', lock_file='lock@150ms')
     limited.refused(errno.ETIMEDOUT)
     expect(mount, fr'build: refused to pid {limited.pid} \(python3\) uid 0 after (0\.[1-9]|[1-9]\d*\.\d) s: somebody else had the lock '
            r'until the time limit was over \(ETIMEDOUT\)')
@@ -143,7 +143,7 @@ def test(case):
     check_many(mount)
     check_session(server, mount)
     check_errno(errno.EACCES, os.open, plain.path('build', 'lock'), os.O_RDONLY)
-    plain.take('build', door='try').held().release()
+    plain.take('build', lock_file='try').held().release()
     check('granted' not in plain.log() and 'refused' not in plain.log(), 'what nobody asked for')
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A door opened for reading only is EACCES and takes nothing, for root too. O_TRUNC, O_APPEND
-and O_CREAT change nothing. A door has size 0."""
+"""A lock file opened for reading only is EACCES and takes nothing, for root too. O_TRUNC, O_APPEND
+and O_CREAT change nothing. A lock file has size 0."""
 
 import errno
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The lock is granted when the process that opens the door has just gone: the kernel takes no
+"""The lock is granted when the process that opens the lock file has just gone: the kernel takes no
 answer, no close will ever follow, and the lock passes on at once (rule 27)."""
 
 import errno
@@ -17,7 +17,7 @@ def test(case):
     a, b = case.mount(server, 'a', session='60s'), case.mount(server, 'b', session='60s')
     a.mkdir('build')
     session = a.session()
-    door = os.open(a.path('build', 'lock'), os.O_PATH)   # opening this needs no lookup
+    lock_file = os.open(a.path('build', 'lock'), os.O_PATH)   # opening this needs no lookup
 
     def unanswered():
         connection = server.connections()[session]
@@ -25,7 +25,7 @@ def test(case):
 
     # The daemon has asked for the lock, and finds the answer when it goes on.
     server.freeze()
-    taker = Taker(f'/proc/{os.getpid()}/fd/{door}', os.O_RDWR, 0)
+    taker = Taker(f'/proc/{os.getpid()}/fd/{lock_file}', os.O_RDWR, 0)
     case.takers.append(taker)
     until(lambda: a.status()['waiters'] == '1', 'the daemon asks')
     until(lambda: a.process_status('State').startswith('S'), 'it waits for the answer')
@@ -45,7 +45,7 @@ def test(case):
     watch.check(0, 8, 'the lock passes on')
     a.allow('ended by force')
     a.check_end(status=32)
-    os.close(door)
+    os.close(lock_file)
 
 
 run(test)

@@ -23,7 +23,7 @@ def test(case):
     mount.mkdir('build')
     fd = os.open(mount.path('build', 'lock'), os.O_RDWR)
     both = select.POLLIN | select.POLLOUT
-    check_equal(ready(fd, both), both, 'a held door')
+    check_equal(ready(fd, both), both, 'a held lock file')
     check_equal(select.select([fd], [fd], [fd], 0), ([fd], [fd], []), 'select')
     check_equal(ready(fd, 0), 0, 'no trouble yet')
     with open(mount.path('build', 'holder'), encoding='utf-8') as file:
@@ -36,8 +36,8 @@ def test(case):
     server.zk.delete('/locks/build/' + entry)
     until(lambda: woken, 'a poller for errors alone is woken')
     lost = select.POLLERR | select.POLLHUP
-    check_equal(woken[0] & lost, lost, 'a lost door')
-    check_equal(ready(fd, both) & (lost | both), lost | both, 'a lost door still reads, as EIO')
+    check_equal(woken[0] & lost, lost, 'a lost lock file')
+    check_equal(ready(fd, both) & (lost | both), lost | both, 'a lost lock file still reads, as EIO')
     check_equal(select.select([], [], [fd], 0), ([], [], [fd]), 'select for trouble')
 
 

@@ -70,8 +70,8 @@ def test(case):
     for mount in (a, b):
         mount.allow('lost')
     a.mkdir('build')
-    door = a.path('build', 'lock')
-    fd = os.open(door, os.O_RDWR)
+    lock_file = a.path('build', 'lock')
+    fd = os.open(lock_file, os.O_RDWR)
 
     def queued(count):
         until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
@@ -167,8 +167,8 @@ def test(case):
     check_equal(ready(fds[2], PRI, 50), 0, 'nobody comes')
     entry, = server.entries('build')
     server.zk.delete('/locks/build/' + entry)
-    check_equal(poller.woken(), LOST, 'a lost door')
-    check_equal(ready(fds[2], PRI | BOTH), LOST | BOTH, 'a lost door')
+    check_equal(poller.woken(), LOST, 'a lost lock file')
+    check_equal(ready(fds[2], PRI | BOTH), LOST | BOTH, 'a lost lock file')
     os.close(fds[2])
     take_turns(a, b)
 

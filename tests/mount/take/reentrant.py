@@ -18,7 +18,7 @@ def test(case):
     a.allow('lost')
     a.mkdir('build')
     a.mkdir('other')
-    lock, shared, trying, reentrant = (a.path('build', door) for door in
+    lock, shared, trying, reentrant = (a.path('build', lock_file) for lock_file in
                                        ('lock', 'shared', 'try', 'reentrant'))
     clan = Clan(case)
     p, stranger = clan.member(), clan.member()
@@ -26,7 +26,7 @@ def test(case):
     def queued(count):
         until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
 
-    # Joined at once, by any name of the door, and only there.
+    # Joined at once, by any name of the lock file, and only there.
     first = p.open(reentrant).held()
     token = first.token()
     for name in ('reentrant', 'reentrant@30s', 'reentrant@0s'):
@@ -71,11 +71,11 @@ def test(case):
     p.refused(errno.EAGAIN, reentrant, os.O_RDWR | os.O_NONBLOCK)
     waiting.close()
 
-    # An exclusive hold by another door is joined, too.
-    for door in (lock, trying, a.path('build', 'lock@5s')):
-        taken = p.open(door).held()
+    # An exclusive hold by another lock file is joined, too.
+    for lock_file in (lock, trying, a.path('build', 'lock@5s')):
+        taken = p.open(lock_file).held()
         joined = p.open(reentrant).held()
-        check_equal(joined.token(), taken.token(), f'beside {door}')
+        check_equal(joined.token(), taken.token(), f'beside {lock_file}')
         taken.close()
         queued(1)
         check_equal(errno_of(joined.do, 'fsync'), 0, 'it is kept')

@@ -15,11 +15,11 @@ from openers import evict
 
 WORKER = """
 import os, sys
-door, mark, mode = sys.argv[1:]
+lock_file, mark, mode = sys.argv[1:]
 cycles, tokens = 0, []
 print('begins', flush=True)
 while not os.path.exists(mark + '.over'):
-    lock = os.open(door, os.O_RDWR)
+    lock = os.open(lock_file, os.O_RDWR)
     os.close(os.open(mark, os.O_CREAT | os.O_EXCL))     # nobody else is at work
     if mode == 'tokens' and cycles % 3 == 0:
         tokens.append(int(os.pread(lock, 64, 0)))

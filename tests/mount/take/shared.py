@@ -18,8 +18,8 @@ def test(case):
     def queued(count):
         until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
 
-    def take(mount, door, count):
-        taker = mount.take('build', door)
+    def take(mount, lock_file, count):
+        taker = mount.take('build', lock_file)
         queued(count)
         return taker
 
@@ -39,10 +39,10 @@ def test(case):
         check(all(name.split('-')[1] == 'shared' and
                   os.stat(mount.path('build', 'queue', name)).st_mode & 0o111
                   for name in mount.queue('build')), 'all hold, and it shows that they share')
-        for door, flags in (('try', 0), ('lock@0s', 0), ('lock', os.O_NONBLOCK)):
-            check_errno(errno.EAGAIN, os.open, mount.path('build', door), os.O_RDWR | flags)
-        for door, flags in (('shared@0s', 0), ('shared', os.O_NONBLOCK)):
-            check_equal(errno_of(os.open, mount.path('build', door), os.O_WRONLY | flags), 0, door)
+        for lock_file, flags in (('try', 0), ('lock@0s', 0), ('lock', os.O_NONBLOCK)):
+            check_errno(errno.EAGAIN, os.open, mount.path('build', lock_file), os.O_RDWR | flags)
+        for lock_file, flags in (('shared@0s', 0), ('shared', os.O_NONBLOCK)):
+            check_equal(errno_of(os.open, mount.path('build', lock_file), os.O_WRONLY | flags), 0, lock_file)
         check_errno(errno.EACCES, os.open, mount.path('build', 'shared'), os.O_RDONLY)
     queued(4)
 

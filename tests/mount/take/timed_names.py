@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """lock@TIME waits at most that long, then fails with ETIMEDOUT. lock@0s is a try. shared@TIME and
-reentrant@TIME work likewise. A malformed time is EINVAL when the door is opened. Very many
+reentrant@TIME work likewise. A malformed time is EINVAL when the lock file is opened. Very many
 made-up names of one user are not all remembered, and the names of other users still work."""
 
 import errno
@@ -23,27 +23,27 @@ def test(case):
     mount = case.mount(server)
     mount.mkdir('build')
 
-    for name in MALFORMED + tuple(door + name[4:] for door in TIMED[1:] for name in MALFORMED[:-1]):
+    for name in MALFORMED + tuple(lock_file + name[4:] for lock_file in TIMED[1:] for name in MALFORMED[:-1]):
         check_errno(errno.EINVAL, os.open, mount.path('build', name), os.O_RDWR)
         check_errno(errno.EINVAL, os.open, mount.path('build', name), os.O_RDWR | os.O_CREAT)
 
     mount.said('build/lock@1h30m: bad times after the @')
 
-    for door in TIMED:
+    for lock_file in TIMED:
         for time in ('0s', '0ms', '300ms', '30s', '5m', '1h'):
-            mount.take('build', f'{door}@{time}').held().release()
+            mount.take('build', f'{lock_file}@{time}').held().release()
 
     holder = mount.take('build').held()
-    for door in TIMED:
+    for lock_file in TIMED:
         watch = Stopwatch()
-        check_errno(errno.ETIMEDOUT, os.open, mount.path('build', door + '@400ms'), os.O_RDWR)
-        watch.check(0.4, 3, door + '@400ms')
+        check_errno(errno.ETIMEDOUT, os.open, mount.path('build', lock_file + '@400ms'), os.O_RDWR)
+        watch.check(0.4, 3, lock_file + '@400ms')
         watch = Stopwatch()
-        check_errno(errno.ETIMEDOUT, os.open, mount.path('build', door + '@1s'), os.O_RDWR)
-        watch.check(1, 4, door + '@1s')
+        check_errno(errno.ETIMEDOUT, os.open, mount.path('build', lock_file + '@1s'), os.O_RDWR)
+        watch.check(1, 4, lock_file + '@1s')
         watch = Stopwatch()
-        check_errno(errno.EAGAIN, os.open, mount.path('build', door + '@0s'), os.O_RDWR)
-        watch.check(0, 2, door + '@0s')
+        check_errno(errno.EAGAIN, os.open, mount.path('build', lock_file + '@0s'), os.O_RDWR)
+        watch.check(0, 2, lock_file + '@0s')
     until(lambda: len(server.entries('build')) == 1, 'a taker that has given up stands in no queue')
 
     patient = mount.take('build', 'lock@30s')
@@ -68,8 +68,8 @@ def lost_before_the_least_time(server, mount):
 
 def made_up(mount):
     """Names that the daemon has forgotten and the kernel still knows are looked up again."""
-    door, fresh = mount.path('build', 'lock@17s'), mount.path('build', 'shared@17s')
-    old = os.stat(door).st_ino
+    lock_file, fresh = mount.path('build', 'lock@17s'), mount.path('build', 'shared@17s')
+    old = os.stat(lock_file).st_ino
     held = os.open(mount.path('build', 'shared@18s'), os.O_RDWR)
     path = os.open(mount.path('build', 'lock@19s'), os.O_PATH)
     os.stat(fresh)
@@ -80,8 +80,8 @@ def made_up(mount):
             before_more = mount.resident()
     print(f'{before_more - before} bytes for {TRANSIENT_MAX} names, {mount.resident() - before_more} for {MORE} more')
     check(mount.resident() - before_more < 200 * MORE, 'the daemon grows with every name')
-    # By its path the door is another file now; an old descriptor of a forgotten name is stale.
-    until(lambda: os.stat(door).st_ino != old, 'the daemon has forgotten it')
+    # By its path the lock file is another file now; an old descriptor of a forgotten name is stale.
+    until(lambda: os.stat(lock_file).st_ino != old, 'the daemon has forgotten it')
     until(lambda: errno_of(os.stat, f'/proc/self/fd/{path}') == errno.ESTALE, 'the number is not known')
     os.close(path)
     os.fsync(held)
@@ -90,7 +90,7 @@ def made_up(mount):
     check_user(0, BOB, os.open, fresh, os.O_RDWR)
     os.close(held)
     check_errno(0, os.open, mount.path('build', 'lock@3000ms'), os.O_RDWR)
-    check_errno(0, os.open, door, os.O_RDWR)
+    check_errno(0, os.open, lock_file, os.O_RDWR)
 
 
 run(test)

@@ -21,15 +21,15 @@ def waits_for_the_daemon(taker):
 def test(case):
     mount = case.mount(case.server())
     mount.mkdir('build')
-    door = mount.path('build', 'try')
+    lock_file = mount.path('build', 'try')
     for _ in range(200):
-        os.close(os.open(door, os.O_RDWR))
+        os.close(os.open(lock_file, os.O_RDWR))
 
     # The daemon is late: the kernel must not hold the close back and deliver a later open.
     resource.setrlimit(resource.RLIMIT_NOFILE, (OTHERS + 1000, OTHERS + 1000))
     others = [os.open(mount.path('.zklockfs', 'status'), os.O_RDONLY) for _ in range(OTHERS)]
-    held = os.open(door, os.O_RDWR)
-    again = os.open(door, os.O_PATH)   # opening this needs no lookup
+    held = os.open(lock_file, os.O_RDWR)
+    again = os.open(lock_file, os.O_PATH)   # opening this needs no lookup
     mount.send(signal.SIGSTOP)
     for fd in others:
         os.close(fd)

@@ -192,19 +192,19 @@ def eviction(server, a, b):
 def bound(server, a):
     """An open file of the queue belongs to one entry, also if another entry gets the name later."""
     make(a, 'x', BOB)
-    door = os.open(a.path('x', 'lock'), os.O_RDWR)
+    lock_file = os.open(a.path('x', 'lock'), os.O_RDWR)
     path = only_entry(a, 'x')
     files = [os.open(path, os.O_RDWR) for _ in range(2)]
     old = os.stat(files[0]).st_ino
-    os.close(door)
+    os.close(lock_file)
     until(lambda: not server.entries('x'), 'the lock is free')
     os.rmdir(a.path('x'))
     make(a, 'x', BOB)
-    door = os.open(a.path('x', 'lock'), os.O_RDWR)
+    lock_file = os.open(a.path('x', 'lock'), os.O_RDWR)
     until(lambda: os.path.exists(path) and os.stat(path).st_ino != old, 'another entry has that name')
     check_errno(errno.ENOENT, os.write, files[0], b'evict')
-    check(os.read(door, 64), 'it was evicted')
-    os.close(door)
+    check(os.read(lock_file, 64), 'it was evicted')
+    os.close(lock_file)
     # Also when the name in ZooKeeper is the same.
     for _ in range(2):
         os.rmdir(a.path('x'))
@@ -251,13 +251,13 @@ def handed_on(a):
         check(holder.token() > 0, 'it was evicted')
     holder.release()
     # Not even in the holder's own process.
-    door = os.open(a.path('x', 'lock'), os.O_RDWR)
+    lock_file = os.open(a.path('x', 'lock'), os.O_RDWR)
     check_errno(errno.EACCES, os.write, value, b'v42')
     check_errno(errno.EACCES, os.ftruncate, value, 0)
     own = os.open(a.path('x', 'value'), os.O_WRONLY)
     check_equal(os.write(own, b'v42'), 3, 'written by the holder')
     os.ftruncate(own, 0)
-    os.close(door)
+    os.close(lock_file)
     os.chown(a.path('x'), BOB, BOB)
     holder = a.take('x').held()
     for fd in (of_alice, of_bob, of_root, number, value, own):

@@ -19,10 +19,10 @@ def test(case):
     relay = case.relay(server)
     mount = case.mount(relay, session='300s')
     mount.allow('requests')
-    doors, values = [], []
+    lock_files, values = [], []
     for i in range(COUNT):
         mount.mkdir(f'lock{i}')
-        doors.append(os.open(mount.path(f'lock{i}', 'lock'), os.O_RDWR))
+        lock_files.append(os.open(mount.path(f'lock{i}', 'lock'), os.O_RDWR))
         values.append(os.open(mount.path(f'lock{i}', 'value'), os.O_RDWR))
     answers = [None] * COUNT
 
@@ -37,7 +37,7 @@ def test(case):
     for thread in threads:
         thread.join(60)
     check(set(answers) == {0, errno.ENFILE}, f'answers: {answers}')
-    for fd in values + doors:
+    for fd in values + lock_files:
         os.close(fd)
 
 

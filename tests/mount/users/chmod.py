@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""chmod on a lock's directory changes the directory. chmod on any of its doors changes all
-doors, where r follows w. Only the owner and root may do it, and all mounts show it within a
+"""chmod on a lock's directory changes the directory. chmod on any of its lock files changes all
+lock files, where r follows w. Only the owner and root may do it, and all mounts show it within a
 second. Setuid bits are refused, setgid is inherited. A directory is sticky if group or others may write to it, and
 only then. All other files keep their modes."""
 
@@ -11,7 +11,7 @@ import stat
 
 from harness import ALICE, BOB, check, check_equal, check_errno, check_user, run, until
 
-DOORS = ('lock', 'try', 'shared', 'lock@5s', 'value')
+LOCK_FILES = ('lock', 'try', 'shared', 'lock@5s', 'value')
 
 
 def mode(path):
@@ -27,11 +27,11 @@ def test(case):
     check_user(0, ALICE, os.mkdir, a.path('team', 'build'))
     lock = a.path('team', 'build')
 
-    def everywhere(directory, doors):
+    def everywhere(directory, lock_files):
         for mount in (a, b):
             until(lambda path=mount.path('team', 'build', ''):
-                  mode(path) == directory and {mode(path + door) for door in DOORS} == {doors},
-                  f'{mount.host} shows {directory:o} and {doors:o}', 2)
+                  mode(path) == directory and {mode(path + lock_file) for lock_file in LOCK_FILES} == {lock_files},
+                  f'{mount.host} shows {directory:o} and {lock_files:o}', 2)
 
     everywhere(0o755, 0o600)
     # The owner and root may change modes.
@@ -48,7 +48,7 @@ def test(case):
     os.chmod(lock, 0o755)
     everywhere(0o755, 0o600)
 
-    # The doors: r follows w.
+    # The lock files: r follows w.
     b.take('team/build', uid=BOB).refused(errno.EACCES)
     holder = a.take('team/build', uid=ALICE).held()
     for given, wanted in ((0o666, 0o666), (0o444, 0), (0o640, 0o600), (0o777, 0o666), (0o622, 0o666),
@@ -87,7 +87,7 @@ def test(case):
     check_user(0, BOB, os.mkdir, b.path('team', 'build', 'below'))
     found = os.stat(a.path('team', 'build', 'below'))
     check_equal((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), (BOB, 2000, 0o3775), 'below')
-    check_equal(mode(a.path('team', 'build', 'below', 'lock')), 0o660, 'its doors')
+    check_equal(mode(a.path('team', 'build', 'below', 'lock')), 0o660, 'its lock files')
 
     check_errno(errno.ENOENT, os.chmod, a.path('team', 'none'), 0o700)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock has one owner and one group. chown on its directory or on any door sets both, on all
+"""A lock has one owner and one group. chown on its directory or on any lock file sets both, on all
 mounts within a second. Only root gives a lock to another user. The owner may give it to one of
 the owner's groups; other users may do nothing. All other files keep their owners."""
 

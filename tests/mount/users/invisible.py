@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A daemon in another pid namespace does not see the processes that open doors. The lock works.
+"""A daemon in another pid namespace does not see the processes that open lock files. The lock works.
 Features that need the process do not: the pid in the queue, joining a hold, keeping a place."""
 
 import errno
@@ -34,12 +34,12 @@ def test(case):
     def queued(count):
         until(lambda: len(server.entries('build')) == count, f'{count} in the queue')
 
-    door = mount.path('build', 'reentrant')
-    fd = os.open(door, os.O_RDWR)
+    lock_file = mount.path('build', 'reentrant')
+    fd = os.open(lock_file, os.O_RDWR)
     check(' pid=- ' in mount.read('build', 'holder'), 'holder')
     mount.said('not visible here')
     check('no descriptor is left' not in mount.log(), 'of nobody who is seen')
-    check_errno(errno.EAGAIN, os.open, door, os.O_RDWR | os.O_NONBLOCK)
+    check_errno(errno.EAGAIN, os.open, lock_file, os.O_RDWR | os.O_NONBLOCK)
 
     # No place is kept, and no process gets the place of another one.
     waiter = mount.take('build')

@@ -33,9 +33,9 @@ def test(case):
     locks = mount.path('.zklockfs', 'locks')
 
     def tries():
-        for door in (['try', 'reentrant'] if asks_pidfd else ['try']) * 3:
+        for lock_file in (['try', 'reentrant'] if asks_pidfd else ['try']) * 3:
             try:
-                os.close(os.open(mount.path('build', door), os.O_RDWR | os.O_NONBLOCK))
+                os.close(os.open(mount.path('build', lock_file), os.O_RDWR | os.O_NONBLOCK))
             except OSError as err:
                 if err.errno == errno.EAGAIN:
                     continue

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A lock belongs to the user who made it, with 0777 & ~umask, on all mounts. Its doors are rw
+"""A lock belongs to the user who made it, with 0777 & ~umask, on all mounts. Its lock files are rw
 for users who can write the directory, and closed for others except root."""
 
 import errno
@@ -57,8 +57,8 @@ def test(case):
     os.chmod(a.path('build', 'lock'), 0o666)
     for mount in (a, b):
         until(lambda: modes(mount, 'build') == ('0o755', '0o666', '0o666'), 'chmod a+w build/lock')
-        for door in ('lock', 'shared', 'try', 'reentrant', 'lock@1s'):
-            mount.take('build', door, uid=NOBODY).held().release()
+        for lock_file in ('lock', 'shared', 'try', 'reentrant', 'lock@1s'):
+            mount.take('build', lock_file, uid=NOBODY).held().release()
         check_equal(command(['flock', '-n', mount.path('build', 'flock'), 'true'], user=NOBODY)[0], 0, 'flock')
         check_user(errno.EACCES, NOBODY, os.mkdir, mount.path('build', 'below'))
         check_user(errno.EACCES, NOBODY, os.open, mount.path('build', 'file'), os.O_CREAT | os.O_WRONLY)

@@ -89,7 +89,7 @@ def gather(mount, word):
 
 def in_turn(mount):
     """The tokens tell in which order the daemon served the takers. All threads first look up their
-    doors, then open them."""
+    lock files, then open them."""
     for i in range(MANY + 1):
         mount.mkdir(f'lock{i}')
     mount.send(signal.SIGSTOP)

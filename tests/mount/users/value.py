@@ -142,7 +142,7 @@ def test(case):
     shutil.copyfile(value, copy)
     check_equal(content(copy), large[:10000], 'copied')
 
-    # Mode and owner are as before; the doors' mode is the value's.
+    # Mode and owner are as before; the lock files' mode is the value's.
     os.chmod(a.path('build'), 0o750)
     write(value, b'mine')
     check_equal(server.zk.get('/locks/build')[0],

@@ -79,7 +79,7 @@ static void add_lock_line(struct row *row, struct lc *lc, const struct walk_lock
 		row_word(row, holder->command);
 		row_word(row, holder->held_since_ms < 0 ? NULL
 		                                        : view_time(since, holder->held_since_ms));
-		row_number(row, holder->token, 0);
+		row_number(row, view_token(holder), 0);
 		row_word(row, view_reason(holder));
 	}
 	row_number(row, lock->slots, 0);

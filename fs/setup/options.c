@@ -42,7 +42,7 @@ static const char usage[] =
 	"  credentials=FILE      file with user:password for the ensemble (none)\n"
 	"  mkroot                make ROOT if it is absent; /locks is always made\n"
 	"  on_lost=none|term|kill  how to stop processes that lose a lock (none)\n"
-	"  reuse                 a process that takes again at once keeps its place\n"
+	"  noreuse, reuse        give up the place of a process that takes again at once\n"
 	"  log_takes             log each grant, release and refusal\n"
 	"  audit                 log each hold when it ends\n"
 	"  nokeeper, keeper      do not restart the daemon after a crash\n"
@@ -60,7 +60,7 @@ enum key { KEY_FORWARD };
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *clients, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
-	int mkroot, reuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
+	int mkroot, noreuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
 	bool all_users;
 	int help, version, check, foreground, debug;
 	char *source, *mountpoint;
@@ -90,10 +90,11 @@ static const struct fuse_opt table[] = {
 	VALUE("gid", gid),
 	VALUE("umask", umask),
 	{"mkroot", offsetof(struct raw, mkroot), 1},
-	{"reuse", offsetof(struct raw, reuse), 1},
+	{"reuse", offsetof(struct raw, noreuse), 0}, /* as it is anyway */
+	{"noreuse", offsetof(struct raw, noreuse), 1},
 	{"log_takes", offsetof(struct raw, log_takes), 1},
 	{"audit", offsetof(struct raw, audit), 1},
-	{"keeper", offsetof(struct raw, nokeeper), 0}, /* as it is anyway */
+	{"keeper", offsetof(struct raw, nokeeper), 0}, /* the same */
 	{"nokeeper", offsetof(struct raw, nokeeper), 1},
 	{"protect", offsetof(struct raw, noprotect), 0}, /* the same */
 	{"noprotect", offsetof(struct raw, noprotect), 1},
@@ -439,7 +440,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->foreground = raw->foreground || raw->debug;
 	options->debug = raw->debug;
 	options->check = raw->check;
-	options->reuse = raw->reuse;
+	options->reuse = !raw->noreuse;
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
 	options->supervisor = !raw->nokeeper;

@@ -70,9 +70,19 @@ static int finish(FILE *file, struct text *text, bool ok)
 	return -ENOMEM;
 }
 
+int64_t view_token(const struct lc_entry_info *info)
+{
+	const struct lc_entry *entry = &info->entry;
+	bool next_may_have_it = entry->of_mount && entry->held && entry->mode == LC_EXCLUSIVE &&
+	                        info->held_since_ms < 0;
+
+	return next_may_have_it ? 0 : info->token;
+}
+
 int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct text *ret_text)
 {
 	char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX], uid[VIEW_TIME_MAX];
+	char token[VIEW_TIME_MAX];
 	const struct lc_entry *entry = &info->entry;
 	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
 	bool ok = true;
@@ -81,12 +91,12 @@ int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct 
 		return -ENOMEM;
 	PRINT(file,
 	      "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nqueued_since: %s\n"
-	      "held_since: %s\ntoken: %" PRId64 "\nsession: 0x%" PRIx64 "\nznode: ",
+	      "held_since: %s\ntoken: %s\nsession: 0x%" PRIx64 "\nznode: ",
 	      entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
 	      entry->host, format_number(pid, entry->pid, 0), format_number(uid, info->uid, -1),
 	      or_dash(info->command), view_time(queued, info->queued_since_ms),
-	      entry->held ? view_time(held, info->held_since_ms) : "-", info->token,
-	      (uint64_t)info->session);
+	      entry->held ? view_time(held, info->held_since_ms) : "-",
+	      format_number(token, view_token(info), 0), (uint64_t)info->session);
 	ok &= print_safe(file, entry->znode);
 	PRINT(file, "\nrenewed_ago: %s%s\n", format_number(held, renewed_ago_ms, -1),
 	      renewed_ago_ms < 0 ? "" : "ms");
@@ -108,17 +118,18 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		char name[QUEUE_NAME_MAX + 1], command[LC_COMMAND_MAX + 1], client[80];
 		char data[LC_REASON_MAX + 1];
 		char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX],
-			uid[VIEW_TIME_MAX];
+			uid[VIEW_TIME_MAX], token[VIEW_TIME_MAX];
 
 		snapshot_name(name, &info->entry);
 		PRINT(file,
 		      "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s "
-		      "token=%" PRId64,
+		      "token=%s",
 		      name, info->entry.host, format_number(pid, info->entry.pid, 0),
 		      format_number(uid, info->uid, -1),
 		      or_dash(safe_text(command, sizeof(command), info->command, SAFE_WORD)),
 		      view_time(queued, info->queued_since_ms),
-		      view_time(held, info->held_since_ms), info->token);
+		      view_time(held, info->held_since_ms),
+		      format_number(token, view_token(info), 0));
 		if (!info->entry.of_mount)
 			PRINT(file, " client=%s data=%s",
 			      or_dash(safe_text(client, sizeof(client), info->entry.client,

@@ -27,6 +27,9 @@ struct text {
 /* All: 0 or -ENOMEM; the caller frees ret_text->data. */
 /* `renewed_ago_ms`: since when its mount has not renewed its session; -1: not known. */
 int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct text *ret_text);
+/* 0: the next hold of the same process may get the same entry (rule 43). Its data says since when
+ * it is held once that is over. */
+int64_t view_token(const struct lc_entry_info *info);
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text);
 
 #define VIEW_TIME_MAX 40

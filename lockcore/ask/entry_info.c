@@ -5,6 +5,7 @@
 #include "grant/hold.h"
 
 #include "ask/lock_info.h"
+#include "grant/reuse.h"
 #include "pure/node_data.h"
 
 #include <errno.h>
@@ -88,6 +89,8 @@ static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 	    !name_parse(info->entry.znode, &name))
 		return;
 	entry = entry_of_node(lock, info->entry.znode, &name);
+	if (entry && entry->repeated)
+		reuse_end(lock); /* its token is shown */
 	if (entry && entry->data.held_since_ms >= 0)
 		info->held_since_ms = entry->data.held_since_ms;
 }

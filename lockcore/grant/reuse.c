@@ -12,6 +12,10 @@
  * one of a holder whose entry is deleted: within REUSE_US a holder's entry is not watched either,
  * and the next hold is watched when the first one would have been.
  *
+ * Briefly. A spare entry is in the way of a taker of another host that will not wait, and nobody
+ * holds. So it stays for the time of one create at most, in which that taker meets an entry that is
+ * being deleted, too; and only for a process that has taken the lock again within that time before.
+ *
  * No queue. An entry is spare only if its taker is the only one of this mount in the lock, and a
  * listing of that entry, or an event of the lock's names since then, has shown nobody else. Who
  * comes later waits for the rest of the moment at most; no grant relies on the event.
@@ -35,12 +39,22 @@
  * and never so long that the entry of a holder would be watched. */
 #define REUSE_CREATES 8
 #define REUSE_US LONG_HOLD_US
+/* For no longer is an entry spare, however slow a create is. */
+#define REUSE_IDLE_US 500
 
 static int64_t longest(const struct lc *lc)
 {
 	int64_t us = REUSE_CREATES * lc->entries->create_us;
 
 	return us < REUSE_US ? us : REUSE_US;
+}
+
+/* From the end of a hold to the next take. */
+static int64_t longest_idle(const struct lc *lc)
+{
+	int64_t us = lc->entries->create_us;
+
+	return us < REUSE_IDLE_US ? us : REUSE_IDLE_US;
 }
 
 /* What others see of the entry is true of any hold of that process, and nobody has its token. */
@@ -76,12 +90,14 @@ bool reuse_is_repeated(const struct lock *lock, const struct lc_request *request
 	const struct lock_repeat *last = &lock->repeat;
 
 	return lock->lc->config.reuse && request->pid != 0 && last->pid == request->pid &&
-	       last->uid == request->uid && lc_now(lock->lc) - last->left_us < longest(lock->lc);
+	       last->uid == request->uid &&
+	       lc_now(lock->lc) - last->left_us < longest_idle(lock->lc);
 }
 
 bool reuse_leave(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
+	int64_t end_us, idle_us;
 
 	if (!lock->lc->config.reuse)
 		return false;
@@ -92,7 +108,9 @@ bool reuse_leave(struct lc_taker *taker)
 	}
 	if (!may_be_spare(taker))
 		return false;
-	taker_leave_spare(taker, lock->repeat.granted_us + longest(lock->lc));
+	end_us = lock->repeat.granted_us + longest(lock->lc);
+	idle_us = lock->repeat.left_us + longest_idle(lock->lc);
+	taker_leave_spare(taker, idle_us < end_us ? idle_us : end_us);
 	return true;
 }
 

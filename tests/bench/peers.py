@@ -107,10 +107,10 @@ class Before(Zklockfs):
     program = property(lambda self: os.environ['ZKLOCKFS_BEFORE'])
 
 
-class Reuse(Zklockfs):
-    """The next take of a process, a moment after it has left, may go by the entry of the take before."""
-    name, title = 'reuse', 'zklockfs -o reuse'
-    options = ('noprotect', 'reuse')
+class NoReuse(Zklockfs):
+    """Each take makes an entry of its own, also the next one of the same process."""
+    name, title = 'noreuse', 'zklockfs -o noreuse'
+    options = ('noprotect', 'noreuse')
 
 
 class Curator(Peer):
@@ -219,14 +219,14 @@ class Flock(Peer):
         return [self.bench.tool('files'), 'flock', directory]
 
 
-PEERS = (Zklockfs, Before, Reuse, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
+PEERS = (Zklockfs, Before, NoReuse, Curator, CuratorReadWrite, Kazoo, KazooReadWrite, GoZooKeeper, CRecipe, Create, Herd,
          Etcd, Redis, Postgres, Flock)
 # The peers on storage and ensembles other than the first.
-EVERYWHERE = ('zklockfs', 'reuse', 'curator', 'kazoo', 'recipe', 'create', 'etcd', 'redis', 'postgres')
+EVERYWHERE = ('zklockfs', 'noreuse', 'curator', 'kazoo', 'recipe', 'create', 'etcd', 'redis', 'postgres')
 # The peers where the servers are far away.
-FAR = ('zklockfs', 'reuse', 'curator', 'kazoo', 'go-zookeeper', 'recipe', 'etcd', 'redis', 'postgres')
+FAR = ('zklockfs', 'noreuse', 'curator', 'kazoo', 'go-zookeeper', 'recipe', 'etcd', 'redis', 'postgres')
 # --quick measures these and no others.
-MAIN = ('zklockfs', 'reuse', 'curator', 'curator-rw', 'kazoo', 'go-zookeeper', 'recipe', 'create', 'flock')
+MAIN = ('zklockfs', 'noreuse', 'curator', 'curator-rw', 'kazoo', 'go-zookeeper', 'recipe', 'create', 'flock')
 
 
 def by_name(names):

@@ -54,15 +54,15 @@ def _of_distance(found, name, table):
 
 
 def _of_reuse(found, name, table, wanted):
-    """-o reuse beside Redis, which answers from one server's memory: the cycles of a process that
+    """The default mount beside Redis, which answers from one server's memory: the cycles of a process that
     takes the same lock again and again."""
     cycles = {peer: figures['cycles/s']['median'] for peer, figures in table.get('uncontended', {}).items() if figures}
-    if 'reuse' in cycles and 'redis' in cycles:
-        _at_least(found, f'11 {name}: reuse, uncontended, cycles/s, beside Redis',
-                  cycles['reuse'] / cycles['redis'], wanted)
-    if 'reuse' in cycles:
-        _at_most(found, f'11 {name}: reuse, uncontended, acquire p50',
-                 table['uncontended']['reuse']['acquire p50 us']['median'], 100, 'us')
+    if 'zklockfs' in cycles and 'redis' in cycles:
+        _at_least(found, f'11 {name}: uncontended, cycles/s, beside Redis',
+                  cycles['zklockfs'] / cycles['redis'], wanted)
+    if 'zklockfs' in cycles:
+        _at_most(found, f'11 {name}: uncontended, acquire p50',
+                 table['uncontended']['zklockfs']['acquire p50 us']['median'], 100, 'us')
 
 
 def _of_requests(found, cases):

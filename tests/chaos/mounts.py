@@ -81,7 +81,7 @@ class Mount:
             subprocess.run(['umount', '-l', self.directory], check=False, stderr=subprocess.DEVNULL)
         with open(self.log_path, 'a', encoding='utf-8') as log:
             options = (f'session_timeout={SESSIONS[self.number]}s,tick_time={TICK_MS}ms,'
-                       f'host=m{self.number},on_lost={self.on_lost},noprotect' + ',reuse' * (self.number % 2))
+                       f'host=m{self.number},on_lost={self.on_lost},noprotect' + ',noreuse' * (self.number % 2))
             self.process = subprocess.Popen([ZKLOCKFS, '-f', '-o', options, self.servers + '/locks',
                                   self.directory], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  env=self.environment)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PID 1
+#define IDLE_US 500 /* of an entry, where a create takes longer */
 
 static struct lc_taker *take(struct rig *rig)
 {
@@ -68,7 +69,7 @@ static void asks_nobody(void **state)
 		takers_leave(rig, taker);
 		assert_int_equal(rig->takers.holders, 0);
 		assert_int_equal(rig->takers.leaving, 1);
-		takers_run(rig, MS);
+		takers_run(rig, IDLE_US - 1);
 		assert_ptr_equal(take(rig), taker);
 		takers_turn(rig);
 		rig_expect_told(rig, "1 taken");
@@ -81,23 +82,36 @@ static void asks_nobody(void **state)
 	assert_true(taker->recheck.armed);
 	assert_int_equal(taker->recheck.at_us, first_us + LONG_HOLD_US);
 	/* Eight creates after the first grant it is deleted. */
-	takers_run(rig, 6 * MS);
+	takers_run(rig, 7 * MS);
 	takers_leave(rig, taker);
 	rig_expect_sent(rig, "delete /locks/a/#3-2");
 }
 
+/* It is spare for no longer than a create takes, since it is in the way of others' tries. */
 static void ends_in_time(void **state)
 {
-	struct rig *rig = *state;
-	struct lc_taker *taker = hold_again(rig);
+	static const struct {
+		int64_t create_us, held_us, spare_us;
+	} rows[] = {
+		{MS, 0, IDLE_US}, {200, 0, 200}, {MS, 8 * MS - 100, 100}, /* its life ends first */
+	};
 
-	takers_leave(rig, taker);
-	takers_run(rig, 8 * MS - 1);
-	rig_expect_sent(rig, "");
-	takers_run(rig, 1);
-	rig_expect_sent(rig, "delete /locks/a/#3-2");
-	takers_answer_error(rig, ENSEMBLE_OK);
-	assert_null(entry_find(&rig->lc, 3));
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = hold_again(rig);
+
+		rig->entries.create_us = rows[i].create_us;
+		takers_run(rig, rows[i].held_us);
+		takers_leave(rig, taker);
+		takers_run(rig, rows[i].spare_us - 1);
+		rig_expect_sent(rig, "");
+		takers_run(rig, 1);
+		rig_expect_sent(rig, "delete /locks/a/#3-2");
+		takers_answer_error(rig, ENSEMBLE_OK);
+		assert_null(entry_find(&rig->lc, 3));
+		takers_end(rig);
+	}
 }
 
 /* However slow a create is: not so long that the entry of a holder would be watched. */
@@ -107,8 +121,9 @@ static void never_for_long(void **state)
 	struct lc_taker *taker = hold_again(rig);
 
 	rig->entries.create_us = SECOND;
+	takers_run(rig, LONG_HOLD_US - IDLE_US + 1);
 	takers_leave(rig, taker);
-	takers_run(rig, LONG_HOLD_US - 1);
+	takers_run(rig, IDLE_US - 2);
 	rig_expect_sent(rig, "");
 	takers_run(rig, 1);
 	rig_expect_sent(rig, "delete /locks/a/#3-2");
@@ -127,7 +142,7 @@ static void not_the_first(void **state)
 	takers_leave(rig, taker);
 	rig_expect_sent(rig, "delete /locks/a/#2-1");
 	takers_answer_error(rig, ENSEMBLE_OK);
-	takers_run(rig, 8 * MS); /* later than that is not at once */
+	takers_run(rig, IDLE_US); /* that is not at once */
 	assert_false(hold(rig, 2)->entry.repeated);
 }
 
@@ -360,6 +375,29 @@ static void somebody_asks(void **state)
 	lc_cancel(call);
 }
 
+static void entries_told(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
+{
+	rig_tell(ctx, "%d: %zu, token %d", err, count, (int)infos[0].token);
+}
+
+/* Somebody asked before this hold, and is told its token. */
+static void token_is_shown(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = hold_again(rig);
+	struct lc_entry known = {.znode = taker->entry.name, .of_mount = true};
+	struct ensemble_stat stat = {.czxid = 102, .ephemeral_owner = rig->session.id};
+	struct lc_call *call;
+
+	assert_int_equal(lc_known(&rig->lc, "a", 5, &known, 1, entries_told, rig, &call), 0);
+	taker->entry.repeated = true;
+	asking_send(&rig->lc);
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat, .data = ""});
+	asking_tell(&rig->lc);
+	rig_expect_told(rig, "0: 1, token 102");
+	assert_false(taker->entry.repeated);
+}
+
 /* The listing of its own take shows somebody behind it. */
 static void somebody_is_there(void **state)
 {
@@ -404,9 +442,9 @@ static void limits_are_its_own(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = hold_again(rig);
 
-	lc_limit(taker, rig->now_us + 3 * MS);
+	lc_limit(taker, rig->now_us + MS);
 	takers_leave(rig, taker);
-	takers_run(rig, 2 * MS);
+	takers_run(rig, IDLE_US - 1);
 	assert_ptr_equal(take(rig), taker);
 	takers_run(rig, 2 * MS);
 	rig_expect_told(rig, "1 taken");
@@ -434,7 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TAKERS_TEST(asks_nobody),
-		TAKERS_TEST(ends_in_time),
+		cmocka_unit_test(ends_in_time),
 		TAKERS_TEST(never_for_long),
 		TAKERS_TEST(not_the_first),
 		cmocka_unit_test(only_a_plain_one),
@@ -444,6 +482,7 @@ int main(void)
 		cmocka_unit_test(not_when_in_doubt),
 		cmocka_unit_test(others_come),
 		TAKERS_TEST(somebody_asks),
+		TAKERS_TEST(token_is_shown),
 		TAKERS_TEST(somebody_is_there),
 		TAKERS_TEST(one_token_one_hold),
 		TAKERS_TEST(limits_are_its_own),

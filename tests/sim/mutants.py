@@ -1789,6 +1789,18 @@ mutant(43, 'spare_for_ever', 'reuse.c',
        'return us < REUSE_US ? us : REUSE_US;',
        'return us > 0 ? 600000000 : 0;',
        sim())
+mutant(43, 'spare_for_its_whole_life', 'reuse.c',
+       'idle_us < end_us ? idle_us : end_us',
+       'end_us',
+       REUSE)
+mutant(43, 'spare_though_creates_are_quick', 'reuse.c',
+       'return us < REUSE_IDLE_US ? us : REUSE_IDLE_US;',
+       'return REUSE_IDLE_US;',
+       REUSE)
+mutant(43, 'repeated_after_a_rest', 'reuse.c',
+       'last->left_us < longest_idle(lock->lc)',
+       'last->left_us < longest(lock->lc)',
+       REUSE)
 mutant(43, 'spare_beside_others', 'reuse.c',
        'return lock->takers.all == taker && !taker->next && lock->node.slots <= 1 &&',
        'return lock->node.slots <= 1 &&',
@@ -1865,6 +1877,10 @@ mutant(44, 'one_token_for_several_holds', 'reuse.c',
        '&& !taker->told_token && data->pid != 0',
        '&& data->pid != 0',
        sim())
+mutant(44, 'shown_token_is_given_again', 'entry_info.c',
+       'if (entry && entry->repeated)\n\t\treuse_end(lock); /* its token is shown */',
+       '',
+       REUSE)
 mutant(44, 'token_shown_of_several_holds', 'hold.c',
        'return taker->entry.repeated && !taker->told_token ? 0 : taker->entry.czxid;',
        'return taker->entry.czxid;',

@@ -247,6 +247,29 @@ static void foreign_names_make_no_line(void **state)
 	               "held_since=- token=9 client=kazoo data=10.0.0.7_a=b reason=-\n");
 }
 
+/* The entry of a holder may be the next holder's, until its data says since when it is held. */
+static void token_of_one_hold(void **state)
+{
+	struct lc_entry_info info = holder();
+
+	(void)state;
+	assert_true(view_token(&info) == info.token);
+	info.held_since_ms = -1;
+	assert_true(view_token(&info) == 0);
+	expect_holders(&info, 1,
+	               "0000000042-exclusive-4242-web1 host=web1 pid=4242 uid=1000 command=make "
+	               "queued_since=2023-11-14T22:13:20.123Z held_since=- token=- "
+	               "reason=deploying v42\n");
+	info.entry.mode = LC_SHARED;
+	assert_true(view_token(&info) == info.token);
+	info.entry.mode = LC_EXCLUSIVE;
+	info.entry.held = false;
+	assert_true(view_token(&info) == info.token);
+	info = foreign();
+	info.entry.held = true;
+	assert_true(view_token(&info) == info.token);
+}
+
 /* The reason stands last because it alone may hold blanks and '='. */
 static void reasons_are_the_last_field(void **state)
 {
@@ -475,6 +498,7 @@ int main(void)
 		cmocka_unit_test(holders),
 		cmocka_unit_test(hostile_data_makes_no_line),
 		cmocka_unit_test(foreign_names_make_no_line),
+		cmocka_unit_test(token_of_one_hold),
 		cmocka_unit_test(reasons_are_the_last_field),
 		cmocka_unit_test(longest_texts_fit_the_size),
 		cmocka_unit_test(status_of_a_mount),

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""With -o reuse a process that takes a lock again at once gets its own entry again (rules 43 and 44):
+"""A process that takes a lock again at once gets its own entry again (rules 43 and 44):
 without a request, never beside another holder, with a token of its own where it asks for one, and so
 that nobody who comes meets a lock that nobody holds. It goes on over reloads and crashes."""
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,7 +78,7 @@ def alone(case, mount, plain):
     for _ in range(3):
         os.close(os.open(mount.path('alone', 'lock'), os.O_RDWR))
     check_equal(errno_of(os.rmdir, mount.path('alone')), 0, 'rmdir right behind a hold')
-    check_equal(reuses(plain), 0, 'takes without a request by a mount without the option')
+    check_equal(reuses(plain), 0, 'takes without a request by a mount with noreuse')
 
 
 def crowded(case, mounts):
@@ -127,11 +128,27 @@ def evicted(case, mount, other):
     os.close(lock)
 
 
+def shown_elsewhere(case, mount, other):
+    """Another mount shows the token of a hold that lasts, and never one token of two holds."""
+    mount.mkdir('shown')
+    until(lambda: 'shown' in other.locks(), 'the other mount sees it')
+    worker = Worker(case, mount, 'shown')
+    wanted, seen = reuses(mount) + 300, set()
+    while reuses(mount) < wanted or not seen:
+        seen |= set(re.findall(r' held_since=(\S+) .*token=(\S+)', other.read('shown', 'holder')))
+    worker.end()
+    check(all(token == '-' for since, token in seen if since == '-'), f'tokens of holds that may go on: {seen}')
+    lock = os.open(mount.path('shown', 'lock'), os.O_RDWR)
+    until(lambda: f' token={int(os.pread(lock, 64, 0))} ' in other.read('shown', 'holder'), 'its token is shown')
+    os.close(lock)
+
+
 def test(case):
     server = case.server()
-    mount, other = (case.mount(server, host, options=('reuse',)) for host in 'ab')
-    plain = case.mount(server, 'c')
+    mount, other = (case.mount(server, host) for host in 'ab')
+    plain = case.mount(server, 'c', options=('noreuse',))
     alone(case, mount, plain)
+    shown_elsewhere(case, mount, other)
     crowded(case, (mount, other))
     another_process(case, mount)
     limits(mount)

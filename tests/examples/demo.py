@@ -9,16 +9,12 @@ import signal
 from gate import at_once, example
 from harness import ZKLOCKFS, check, check_equal, command, run, until
 from printed import read
+from terminals import shape
 
 
 def holder(state):
     with open(state + '/web1/build/holder', encoding='utf-8') as file:
         return int(re.search(r' pid=(\d+) ', file.read()).group(1))
-
-
-def shape(text):
-    """Without what differs each time."""
-    return re.sub(r'\d+', 'N', re.sub(r'\b\d+(\.\d+)?(ms|s)\b|a moment', 'T', re.sub('  +', ' ', text)))
 
 
 def check_printed(out):

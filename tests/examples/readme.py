@@ -15,6 +15,7 @@ from gate import Gate, check, check_equal, command, evict, queued, spawn, until
 from harness import WAIT_SECONDS, ZKLOCKFS, run
 from locking import BUILD, environment
 from printed import BUSY, read
+from terminals import Shell, shape, shows
 
 README = read('README.md')
 # What stands in the first line of a block, and why it is not run here.
@@ -48,36 +49,6 @@ def rows(heading):
 def words(text):
     """What is set as code."""
     return re.findall(r'`([^`]+)`', text)
-
-
-class Shell:
-    """A host's terminal."""
-    def __init__(self, mount, gate):
-        self.process = spawn(['bash', '--norc', '--noprofile'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, bufsize=1, cwd=mount.directory,
-                             env=environment(mount, PATH=f'{gate.tools}:{BUILD}:{os.environ["PATH"]}'))
-        self.directory = mount.directory
-
-    def type(self, text):
-        self.process.stdin.write(text.replace('/mnt/locks', self.directory) + '\necho "that was $?"\n')
-
-    def said(self, status=0):
-        """Up to the end of what was typed last, with its status."""
-        return ''.join(iter(self.process.stdout.readline, f'that was {status}\n'))
-
-    def end(self):
-        self.process.stdin.close()
-        check_equal(self.process.wait(timeout=WAIT_SECONDS), 0, 'the shell')
-
-
-def shape(text):
-    """Without what differs each time."""
-    return re.sub(r'\d+', 'N', re.sub(r'\b\d+(\.\d+)?(ms|s)\b', 'T', re.sub(' +', ' ', text)))
-
-
-def shows(mount, lock, text):
-    """A reason is sent on while its writer goes on."""
-    until(lambda: text in mount.read(lock, 'holder'), f'{text!r} in {lock}/holder')
 
 
 def terminals(gate, mounts):

@@ -18,7 +18,6 @@
 
 #include "ask/call.h"
 #include "ask/evict.h"
-#include "ask/poke.h"
 #include "lock/taker_record.h"
 #include "session/counters.h"
 #include "take.h"
@@ -77,7 +76,6 @@ void lc_record(struct lc *lc)
 	codec_begin(codec);
 	save_load_root(codec, lc);
 	session_save_load(codec, lc);
-	pokes_save_load(codec, lc);
 	records_put(records, LC_KIND_SESSION, THE_ONE);
 	codec_begin(codec);
 	counters_save_load(codec, &lc->counters);
@@ -114,7 +112,6 @@ int adopt_session(struct lc *lc, const struct session_events *events, struct rec
 	r = session_restore(lc, events, codec);
 	if (r < 0)
 		return r;
-	pokes_save_load(codec, lc);
 	codec_read_all(codec);
 	return verdict(codec);
 }

@@ -16,7 +16,6 @@
 
 #include "ask/asking.h"
 #include "ask/evict.h"
-#include "ask/poke.h"
 #include "ask/waiters.h"
 #include "grant/listing.h"
 #include "grant/taker_events.h"
@@ -31,7 +30,7 @@
 
 /* ---- what the session tells ---- */
 
-static void session_beaten(struct lc *lc, bool resumed, bool poked)
+static void session_beaten(struct lc *lc, bool resumed)
 {
 	if (resumed) {
 		watches_resume(lc);
@@ -39,14 +38,7 @@ static void session_beaten(struct lc *lc, bool resumed, bool poked)
 		waiters_resume(lc);
 	}
 	calls_resume(lc);
-	if (poked)
-		entries_check_marks(lc);
-	else
-		entries_check_marks_again(lc);
-	if (resumed)
-		pokes_resume(lc);
-	else
-		pokes_try_again(lc);
+	session_read_mailbox(lc);
 }
 
 static void session_ended(struct lc *lc)
@@ -82,12 +74,11 @@ static void node_changed(struct lc *lc, const char *path, enum ensemble_change c
 {
 	locks_changed(lc, path, change);
 	waiters_note_change(lc, path);
-	pokes_changed(lc, path, change);
 }
 
 static const struct session_events session_events = {
-	.begun = pokes_new_session,
 	.beaten = session_beaten,
+	.letters = loss_by_letters,
 	.alive = loss_of_missing,
 	.extended = locks_fresh,
 	.over = loss_of_lease,
@@ -112,7 +103,6 @@ struct engine {
 	struct entries entries;
 	struct batch batch;
 	struct takers takers;
-	struct pokes pokes;
 	struct reads reads;
 	struct calls calls;
 	struct evictions evictions;
@@ -132,7 +122,6 @@ static struct lc *make_engine(void)
 	engine->lc.entries = &engine->entries;
 	engine->lc.batch = &engine->batch;
 	engine->lc.takers = &engine->takers;
-	engine->lc.pokes = &engine->pokes;
 	engine->lc.reads = &engine->reads;
 	engine->lc.calls = &engine->calls;
 	engine->lc.evictions = &engine->evictions;
@@ -181,7 +170,6 @@ const char *lc_check_root(const char *root)
 
 static void free_engine(struct lc *lc)
 {
-	pokes_finish(lc);
 	table_finish(&lc->entries->by_id);
 	session_free(lc);
 	outbox_finish(outbox_of(lc));
@@ -213,7 +201,7 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 	lc->root = strdup(config->root);
 	adopt_kinds(lc);
 	asking_begin(lc);
-	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root && pokes_begin(lc) == 0) {
+	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root) {
 		*ret_lc = lc;
 		return 0;
 	}
@@ -265,8 +253,8 @@ static bool is_empty(const struct lc *lc)
 	       lc->entries->by_id.count == 0 && lc->entries->there == 0 &&
 	       lc->entries->looks == 0 && takers_in_all(lc) == 0 && !lc->entries->writers.users &&
 	       !lc->takers->due && !lc->takers->waiters_changed && !lc->calls->calls &&
-	       !lc->calls->changes.users && !lc->watches->unwatches && !lc->pokes->under_way &&
-	       !lc->quota->users && lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
+	       !lc->calls->changes.users && !lc->watches->unwatches && !lc->quota->users &&
+	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool end_session)
@@ -280,7 +268,6 @@ void lc_destroy(struct lc *lc, bool end_session)
 	/* Answers what is outstanding, and ends every entry. */
 	session_finish(lc, end_session);
 	asking_finish(lc);
-	pokes_cancel(lc);
 	evictions_finish(lc);
 	ENTRIES_FOREACH_SAFE(lc, entry, next)
 		if (taker_of(entry)->state != TAKER_LEFT)

@@ -3,39 +3,48 @@
  * evict.c - taking an entry away from its taker.
  *
  * An entry of a zklockfs mount is not deleted at once, or the next taker would hold the lock before
- * the former holder is stopped. The entry is marked, and its mount is poked. The mount tells the
- * taker that the lock is lost, waits until the processes that worked under it are gone, and deletes
- * the entry. It has its session timeout for that, which is in the entry's data, from the answered
- * poke on. After that time the entry is deleted here. The entry of another client is deleted at
- * once, and so is an entry that is not ephemeral, since no session owns it.
+ * the former holder is stopped. One transaction marks the entry, and puts a letter into the mailbox
+ * of its mount (session/mailbox.c). The mount tells the taker that the lock is lost, waits until
+ * the processes that worked under it are gone, and deletes the entry. It has its session timeout
+ * for that, which is in the entry's data, from the answered transaction on. After that time the
+ * entry is deleted here. The entry of another client is deleted at once, and so is an entry that is
+ * not ephemeral, since no session owns it.
  *
- * Not from the mark on: a waiter behind others is not watched. It may get the lock after the mark,
- * and its lease may be as new as the last write before the poke. A later write does not make the
- * lease longer before the mark is read: the lease counts from the second step before the newest
- * one (lease.h), and the event of the poke comes before the answer of the first step behind it.
+ * The mount's lease is no newer then than the transaction: it counts from the second step before
+ * the newest one (lease.h), and the event of the mailbox comes before the answer of the first step
+ * behind it. On a new connection the mailbox is read before the write that proves the connection.
+ *
+ *   get entry -> get mailbox: below our root, then below each node on the way to the lock, since
+ *      the other mount's root may be another one
+ *        -> set entry, set mailbox, each by its version; or all again, if one has changed
+ *
+ * The entry alone is marked where there is no mailbox: its mount is gone, or has not made it yet.
  */
 #include "ask/evict.h"
 
 #include "ask/authority.h"
 #include "ask/call.h"
-#include "ask/poke.h"
+#include "pure/letters.h"
 #include "pure/node_data.h"
+#include "session/mailbox.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- after the mark ---- */
+/* Roots that are tried: a mount whose root is further down gets no letter. */
+#define ROOTS_MAX 16
+
+/* ---- afterwards ---- */
 
 struct eviction {
 	struct lc *lc;
 	struct record record;
 	char *path;
 	int64_t due_us;
-	int64_t wait_us; /* from the poke on; 0: its mount was poked */
 	struct timer due;
-	struct poke *poke;            /* not sent yet; NULL: it was */
 	struct eviction *prev, *next; /* in evictions */
 };
 
@@ -44,7 +53,6 @@ static void drop_eviction(struct eviction *eviction)
 {
 	if (!eviction)
 		return;
-	poke_free(eviction->poke);
 	free(eviction->path);
 	free(eviction);
 }
@@ -114,19 +122,7 @@ void evictions_finish(struct lc *lc)
 		free_eviction(lc->evictions->evictions);
 }
 
-/* The mount has its time from now on. */
-static void is_poked(void *ctx)
-{
-	struct eviction *eviction = ctx;
-
-	if (eviction->wait_us > 0)
-		eviction->due_us = lc_now(eviction->lc) + eviction->wait_us;
-	eviction->wait_us = 0;
-	set_time(eviction, eviction->due_us);
-}
-
-static struct eviction *make_eviction(struct lc *lc, const char *path,
-                                      const struct entry_name *name)
+static struct eviction *make_eviction(struct lc *lc, const char *path)
 {
 	struct eviction *eviction = calloc(1, sizeof(*eviction));
 
@@ -135,76 +131,73 @@ static struct eviction *make_eviction(struct lc *lc, const char *path,
 	eviction->lc = lc;
 	eviction->due = (struct timer){.fire = eviction_fired, .ctx = eviction};
 	eviction->path = strdup(path);
-	eviction->poke = poke_make(lc, path, name, is_poked, eviction);
-	if (eviction->path && eviction->poke)
+	if (eviction->path)
 		return eviction;
 	drop_eviction(eviction);
 	return NULL;
 }
 
 /* From now on it goes by itself. */
-static void begin_eviction(struct eviction *eviction)
+static void begin_eviction(struct eviction *eviction, int64_t due_us)
 {
 	struct lc *lc = eviction->lc;
-	struct poke *poke = eviction->poke;
 
-	eviction->poke = NULL;
 	DL_APPEND(lc->evictions->evictions, eviction);
 	record_begin(lc->config.records, &eviction->record, LC_KIND_EVICTION, 0);
-	poke_send(poke, eviction->due_us);
+	set_time(eviction, due_us);
 }
 
 /* Of an entry anywhere below the root: another client's locks may be deeper than ours. */
-static bool is_entry_path(const struct lc *lc, const char *path, struct entry_name *ret_name)
+static bool is_entry_path(const struct lc *lc, const char *path)
 {
 	size_t root_len = strlen(lc->root);
+	struct entry_name name;
 
 	return strncmp(path, lc->root, root_len) == 0 && path[root_len] == '/' &&
-	       name_parse(strrchr(path, '/') + 1, ret_name);
+	       name_parse(strrchr(path, '/') + 1, &name);
 }
 
-static void save_load_times(struct codec *codec, struct eviction *eviction)
+/* The second number is 0, but in a record of the former version, of an eviction whose mount was not
+ * told yet: that is no more. */
+static void save_load_times(struct codec *codec, int64_t *due_us, int64_t *untold_us)
 {
-	CODEC_RANGE(codec, eviction->due_us, 0, LC_FOREVER / 4);
-	CODEC_RANGE(codec, eviction->wait_us, 0, LC_FOREVER / 4);
+	CODEC_RANGE(codec, *due_us, 0, LC_FOREVER / 4);
+	CODEC_RANGE(codec, *untold_us, 0, LC_FOREVER / 4);
 }
 
 static void restore_eviction(struct codec *codec, struct lc *lc)
 {
 	const char *path = codec_text(codec, NULL);
-	struct eviction *eviction, times = {0};
-	struct entry_name name;
+	struct eviction *eviction;
+	int64_t due_us = 0, untold_us = 0;
 
-	save_load_times(codec, &times);
+	save_load_times(codec, &due_us, &untold_us);
 	if (codec->bad)
 		return;
 	/* It costs no other record. */
-	if (!path || !is_entry_path(lc, path, &name)) {
+	if (!path || !is_entry_path(lc, path) || untold_us > 0) {
 		lc_report(lc, LC_ERROR, "the record of an eviction cannot be read: %s",
 		          path ? path : "");
 		return;
 	}
-	eviction = make_eviction(lc, path, &name);
-	if (!eviction) {
+	eviction = make_eviction(lc, path);
+	if (eviction)
+		begin_eviction(eviction, due_us);
+	else
 		codec_fail(codec, strerror(ENOMEM));
-		return;
-	}
-	eviction->due_us = times.due_us;
-	eviction->wait_us = times.wait_us;
-	begin_eviction(eviction);
 }
 
 void eviction_save_load(struct codec *codec, void *ctx, struct record *record)
 {
-	struct eviction *eviction;
+	struct eviction *eviction = RECORD_IN(record, struct eviction);
+	int64_t untold_us = 0;
 
 	if (codec->loads) {
 		restore_eviction(codec, ctx);
 		return;
 	}
-	eviction = RECORD_IN(record, struct eviction);
 	(void)codec_text(codec, eviction->path);
-	save_load_times(codec, eviction);
+	save_load_times(codec, &eviction->due_us, &untold_us);
 }
 
 /* ---- the question ---- */
@@ -219,6 +212,16 @@ struct evict_call {
 	bool maybe_done; /* a delete was sent, or a mark that was not answered */
 	struct entry_name name;
 	struct eviction *eviction; /* made beforehand: a marked entry must go */
+	/* The entry as it was read: */
+	int32_t version;
+	bool marked;
+	char data[NODE_DATA_ENTRY_MAX]; /* with the mark */
+	size_t len;
+	int64_t wait_us;
+	/* The mailbox that is looked for: */
+	char *mailbox;
+	size_t root_len; /* of the root that is tried, in call.path */
+	unsigned roots;  /* tried, without the own one */
 };
 
 static void evict_finish(struct lc_call *call)
@@ -227,10 +230,11 @@ static void evict_finish(struct lc_call *call)
 
 	free(evict->by);
 	free(evict->lock);
+	free(evict->mailbox);
 	drop_eviction(evict->eviction);
 }
 
-/* Its mount gets a poke and deletes it, or it is deleted here in the end. */
+/* Its mount deletes it, or it is deleted here in the end. */
 static void follow_up(struct evict_call *evict)
 {
 	struct lc *lc = evict->call.lc;
@@ -241,10 +245,8 @@ static void follow_up(struct evict_call *evict)
 			break;
 	if (eviction) /* it was evicted from here already */
 		return;
-	eviction = evict->eviction;
+	begin_eviction(evict->eviction, lc_now(lc) + evict->wait_us);
 	evict->eviction = NULL;
-	eviction->due_us = lc_now(lc) + eviction->wait_us;
-	begin_eviction(eviction);
 }
 
 static void is_marked(struct evict_call *evict)
@@ -253,7 +255,7 @@ static void is_marked(struct evict_call *evict)
 	call_succeed(&evict->call);
 }
 
-static void mark_answered(void *ctx, const struct ensemble_answer *answer)
+static void letter_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
@@ -263,7 +265,8 @@ static void mark_answered(void *ctx, const struct ensemble_answer *answer)
 	/* The call is gone, but the entry is marked. */
 	if (answer->result == ENSEMBLE_OK && call->told)
 		follow_up(ctx);
-	if (call_meant(call, answer, ENSEMBLE_BADVERSION))
+	if (call_meant(call, answer, ENSEMBLE_BADVERSION) ||
+	    call_meant(call, answer, ENSEMBLE_NONODE))
 		call_ask(call);
 	else if (call_answered(call, answer))
 		is_marked(ctx);
@@ -281,19 +284,97 @@ static void delete_answered(void *ctx, const struct ensemble_answer *answer)
 		call_done_answered(ctx, answer);
 }
 
-/* The owner of the lock may evict, if still the owner when the mark is written. */
-static void send_change(struct evict_call *evict, struct ensemble_op change,
+/* The owner of the lock may evict, if still the owner when the change is made. */
+static void send_change(struct evict_call *evict, struct ensemble_op ops[3], int count,
                         ensemble_answer_fn *answered)
 {
-	struct ensemble_op ops[] = {
-		change,
-		ensemble_check(evict->lock, evict->lock_version),
-	};
-	bool owner = evict->owner;
-
+	if (evict->owner)
+		ops[count++] = ensemble_check(evict->lock, evict->lock_version);
 	evict->owner = false; /* it is looked at again before anything else is sent */
-	call_send_all(&evict->call, ops, owner ? 2 : 1, answered, evict);
+	call_send_all(&evict->call, ops, count, answered, evict);
 }
+
+/* ---- the letter ---- */
+
+/* `mailbox`: NULL: there is none. */
+static void send_letter(struct evict_call *evict, const struct ensemble_answer *mailbox)
+{
+	char letters[LETTERS_SIZE];
+	struct lc_call *call = &evict->call;
+	struct ensemble_op ops[3];
+	size_t len;
+
+	if (evict->marked && !mailbox) {
+		is_marked(evict);
+		return;
+	}
+	if (evict->marked) { /* its mount may have had no mailbox then */
+		ops[0] = ensemble_check(call->path, evict->version);
+	} else {
+		lc_report(call->lc, LC_NOTICE,
+		          "%s: marked for eviction by %s; deleted at the latest %" PRId64
+		          " s after its mount was told",
+		          call->path, evict->by, evict->wait_us / 1000000);
+		ops[0] = ensemble_set(call->path, evict->data, evict->len, evict->version);
+	}
+	if (mailbox) {
+		len = letters_add(letters, mailbox->data, (size_t)mailbox->data_len,
+		                  evict->name.taker_half);
+		ops[1] = ensemble_set(evict->mailbox, letters, len, mailbox->stat->version);
+	}
+	send_change(evict, ops, mailbox ? 2 : 1, letter_answered);
+}
+
+/* True: there is another one. Roots are in the entry's path, from the top; the own one, which is
+ * the likeliest, comes first. */
+static bool next_root(struct evict_call *evict)
+{
+	size_t own = strlen(evict->call.lc->root);
+
+	if (evict->roots == 0)
+		evict->root_len = 0; /* where the others begin */
+	do {
+		const char *slash = strchr(evict->call.path + evict->root_len + 1, '/');
+
+		if (!slash || evict->roots++ >= ROOTS_MAX)
+			return false;
+		evict->root_len = (size_t)(slash - evict->call.path);
+	} while (evict->root_len == own);
+	return true;
+}
+
+static void find_mailbox(struct evict_call *evict);
+
+static void mailbox_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct evict_call *evict = ctx;
+	struct lc_call *call = ctx;
+
+	/* The first time a sync follows: the mount may have made it right now. */
+	if ((call->synced && call_meant(call, answer, ENSEMBLE_NONODE)) ||
+	    call_meant(call, answer, ENSEMBLE_NOAUTH)) {
+		if (next_root(evict))
+			find_mailbox(evict);
+		else
+			send_letter(evict, NULL);
+	} else if (call_answered(call, answer)) {
+		send_letter(evict, answer);
+	}
+}
+
+static void find_mailbox(struct evict_call *evict)
+{
+	free(evict->mailbox);
+	if (asprintf(&evict->mailbox, "%.*s/" ROOT_DIR "/%016" PRIx64 MAILBOX_SUFFIX,
+	             (int)evict->root_len, evict->call.path, evict->name.session_half) < 0) {
+		evict->mailbox = NULL;
+		call_fail_soon(&evict->call, -ENOMEM);
+		return;
+	}
+	call_send(&evict->call, ensemble_get(evict->mailbox), mailbox_answered, evict);
+}
+
+/* ---- the entry ---- */
 
 /* Data that another client wrote into its entry is not believed. */
 static bool may_evict(const struct evict_call *evict, const struct ensemble_answer *answer)
@@ -323,13 +404,25 @@ static void check_lock_owner(void *ctx, const struct ensemble_answer *answer)
 		call_fail(&evict->call, -EPERM);
 }
 
-static void mark_read(void *ctx, const struct ensemble_answer *answer)
+static void mark_it(struct evict_call *evict, const void *data, size_t len)
+{
+	struct lc *lc = evict->call.lc;
+
+	evict->wait_us = node_data_timeout_ms(data, len) * 1000;
+	if (evict->wait_us < lc->session->granted_us)
+		evict->wait_us = lc->session->granted_us;
+	evict->marked = node_data_is_evicted(data, len, NULL);
+	evict->len = node_data_format_evicted(evict->data, data, len, evict->by);
+	evict->roots = 0;
+	evict->root_len = strlen(lc->root);
+	find_mailbox(evict);
+}
+
+static void entry_was_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct evict_call *evict = ctx;
 	struct lc_call *call = ctx;
-	char data[NODE_DATA_ENTRY_MAX];
-	int64_t wait_us;
-	size_t len;
+	struct ensemble_op ops[3];
 
 	if (evict->maybe_done && call_meant(call, answer, ENSEMBLE_NONODE)) {
 		call_succeed(call);
@@ -345,33 +438,20 @@ static void mark_read(void *ctx, const struct ensemble_answer *answer)
 		call_send(call, ensemble_get(evict->lock), check_lock_owner, evict);
 		return;
 	}
-	if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0) {
-		lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
-		evict->maybe_done = true;
-		send_change(evict, ensemble_delete(call->path, answer->stat->version),
-		            delete_answered);
+	evict->version = answer->stat->version;
+	if (evict->name.of_mount && answer->stat->ephemeral_owner != 0) {
+		mark_it(evict, answer->data, (size_t)answer->data_len);
 		return;
 	}
-	wait_us = node_data_timeout_ms(answer->data, (size_t)answer->data_len) * 1000;
-	if (wait_us < call->lc->session->granted_us)
-		wait_us = call->lc->session->granted_us;
-	evict->eviction->wait_us = wait_us;
-	if (node_data_is_evicted(answer->data, (size_t)answer->data_len, NULL)) {
-		is_marked(evict);
-		return;
-	}
-	lc_report(call->lc, LC_NOTICE,
-	          "%s: marked for eviction by %s; deleted at the latest %" PRId64
-	          " s after its mount was told",
-	          call->path, evict->by, wait_us / 1000000);
-	len = node_data_format_evicted(data, answer->data, (size_t)answer->data_len, evict->by);
-	send_change(evict, ensemble_set(call->path, data, len, answer->stat->version),
-	            mark_answered);
+	lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
+	evict->maybe_done = true;
+	ops[0] = ensemble_delete(call->path, evict->version);
+	send_change(evict, ops, 1, delete_answered);
 }
 
 static void evict_ask(struct lc_call *call)
 {
-	call_send(call, ensemble_get(call->path), mark_read, call);
+	call_send(call, ensemble_get(call->path), entry_was_read, call);
 }
 
 /* All memory for the eviction is allocated before anything is done. */
@@ -380,7 +460,7 @@ static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char
 {
 	evict->token = by->token;
 	evict->by = strdup(by->name);
-	evict->eviction = path ? make_eviction(lc, path, &evict->name) : NULL;
+	evict->eviction = path ? make_eviction(lc, path) : NULL;
 	return evict->eviction && evict->by && evict->lock;
 }
 

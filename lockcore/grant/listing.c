@@ -386,28 +386,11 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 
 /* ---- the session's news ---- */
 
-/* Before the next write, which is to prove the connection: see lease.h. False: no memory. */
-static bool look_at_holders(struct lc *lc)
-{
-	struct entry *entry, *next;
-	bool all = true;
-
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (taker_of(entry)->state == TAKER_HELD && !entry_watch(entry))
-			all = false;
-	return all;
-}
-
 void locks_resume(struct lc *lc)
 {
 	struct lock *lock, *next;
 	struct lc_taker *taker, *after;
 
-	if (!look_at_holders(lc)) {
-		/* The next write, too, would prove a connection that shows no mark. */
-		lc->ensemble->port->drop(lc->ensemble);
-		return;
-	}
 	session_prove(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock->batch.unresolved = has_unknown(lock);

@@ -131,7 +131,7 @@ void entry_set_absent(struct entry *entry)
 {
 	entry_events(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
-	entry->place.adjacent = entry->place.first = entry->gone = entry->look_failed = false;
+	entry->place.adjacent = entry->place.first = entry->gone = false;
 	entry_set_ahead(entry, NULL, AHEAD_UNKNOWN);
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';

@@ -52,9 +52,7 @@ struct entries {
 	unsigned there;    /* are not ABSENT */
 	int64_t create_us; /* with reuse: how long a create takes, the mean of some; 0: not known */
 	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
-	unsigned looks;          /* reads for a mark under way */
-	unsigned awaited;        /* so many of them show all marks from before the connection */
-	bool look_failed;        /* one has failed: `look_failed` of the entry tells which */
+	unsigned looks;          /* reads of entries for letters, under way */
 	struct gate writers;     /* those whose data is to be written, or is being */
 };
 
@@ -112,7 +110,6 @@ struct entry {
 	bool gone : 1;           /* PRESENT, but said to be gone: see entry_events */
 	bool alone : 1;          /* batch.c: its create or delete failed in a transaction */
 	bool candidate_lost : 1; /* UNKNOWN: a node that may be it could not be asked */
-	bool look_failed : 1;    /* it may have a mark that could not be read */
 	bool repeated : 1;       /* it may become spare, unless somebody comes: grant/reuse.c */
 	unsigned pending;        /* answers outstanding that name this entry */
 

@@ -4,7 +4,7 @@
  * adds a mark, a line of the data, by compare-and-set. So the data is written here only with the
  * version that was read last, or an unread mark could be overwritten; and each read of the data
  * looks for a mark. For a holder and the first waiter the watch reports a mark; for the others
- * there is a poke (poke.c).
+ * there are letters (session/mailbox.c).
  */
 #include "lock/entry_data.h"
 
@@ -49,80 +49,57 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	return true;
 }
 
-static void note_failed_look(struct entry *entry)
-{
-	entry->look_failed = entry->lock->lc->entries->look_failed = true;
-}
-
 static void look_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct entry *entry = ctx;
-	struct entries *entries = entry->lock->lc->entries;
-	bool last = entries->awaited == 1; /* they are answered in order */
+	struct lc *lc = entry->lock->lc;
 
 	entry->pending--;
-	entries->looks--;
-	if (entries->awaited > 0)
-		entries->awaited--;
-	if (answer->result == ENSEMBLE_GONE)
-		return;
-	if (answer->result == ENSEMBLE_OK)
+	lc->entries->looks--;
+	switch (answer->result) {
+	case ENSEMBLE_OK:
 		entry_read(entry, answer);
-	else if (answer->result != ENSEMBLE_NONODE)
-		note_failed_look(entry);
-	else if (entry->wanted)
-		lock_want_list(entry->lock);
-	if (last && answer->result != ENSEMBLE_UNKNOWN)
-		session_marks_read(entry->lock->lc);
+		break;
+	case ENSEMBLE_NONODE:
+		if (entry->wanted)
+			lock_want_list(entry->lock);
+		break;
+	case ENSEMBLE_NOAUTH: /* who has closed it could delete it as well */
+		break;
+	case ENSEMBLE_GONE:
+		return;
+	case ENSEMBLE_EXISTS:
+	case ENSEMBLE_NOTEMPTY:
+	case ENSEMBLE_BADVERSION:
+	case ENSEMBLE_NOCHILDREN:
+	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
+		lc->ensemble->port->drop(lc->ensemble);
+		/* fallthrough */
+	case ENSEMBLE_UNKNOWN: /* the next connection finds the letter again */
+		entry_events(entry)->changed(entry);
+		return;
+	}
+	if (lc->entries->looks == 0)
+		session_letters_done(lc);
 	entry_events(entry)->changed(entry);
 }
 
-void entry_check_mark(struct entry *entry)
+bool entry_look(struct entry *entry)
 {
+	struct lc *lc = entry->lock->lc;
 	char *path;
 
-	entry->look_failed = false;
 	if (!entry->wanted || entry->state != ENTRY_PRESENT || entry_is_seen(entry))
-		return;
+		return true;
 	path = entry_path(entry);
-	if (!path) {
-		note_failed_look(entry);
-		return;
-	}
+	if (!path)
+		return false;
 	entry->pending++;
-	entry->lock->lc->entries->looks++;
-	lc_submit(entry->lock->lc, ensemble_get(path), look_answered, entry);
+	lc->entries->looks++;
+	lc_submit(lc, ensemble_get(path), look_answered, entry);
 	free(path);
-}
-
-void entries_check_marks(struct lc *lc)
-{
-	struct entry *entry, *next;
-
-	lc->entries->look_failed = false;
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		entry_check_mark(entry);
-}
-
-void entries_await_marks(struct lc *lc)
-{
-	if (lc->entries->awaited > 0)
-		return; /* those before are enough */
-	lc->entries->awaited = lc->entries->looks;
-	if (lc->entries->awaited == 0)
-		session_marks_read(lc);
-}
-
-void entries_check_marks_again(struct lc *lc)
-{
-	struct entry *entry, *next;
-
-	if (!lc->entries->look_failed)
-		return;
-	lc->entries->look_failed = false;
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (entry->look_failed)
-			entry_check_mark(entry);
+	return true;
 }
 
 static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)

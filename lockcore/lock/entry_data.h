@@ -13,14 +13,8 @@ size_t entry_format(const struct entry *entry, char *ret_data); /* NODE_DATA_ENT
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
 /* Watches it, unless its watch is good. False: no memory, and later() was told. */
 bool entry_watch(struct entry *entry);
-/* Reads it, unless its watch is good: only these two show a mark. lc->entries tells whether such
- * reads are under way, and whether one has failed. */
-void entry_check_mark(struct entry *entry);
-void entries_check_marks(struct lc *lc);
-/* Those that could not be read. */
-void entries_check_marks_again(struct lc *lc);
-/* With those that are under way, all marks from before this connection are read. */
-void entries_await_marks(struct lc *lc);
+/* Asks for it, unless a watch tells of a mark. False: no memory. */
+bool entry_look(struct entry *entry);
 /* Writes what is dirty. */
 void entry_write(struct entry *entry);
 /* Writes since when it is held, unless this is written already. */

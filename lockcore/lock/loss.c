@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "lock/loss.h"
 
+#include "lock/entry_data.h"
+#include "pure/letters.h"
+
 #include <errno.h>
 
 /* The taker loses its place or its lock. */
@@ -83,6 +86,26 @@ void loss_by_mark(struct lc_taker *taker, const char *by)
 		taker->entry.lock->lc->config.evicted(taker->entry.lock->lc->config.ctx, taker->ctx,
 		                                      by);
 	take_away(taker, -ECANCELED);
+}
+
+void loss_by_letters(struct lc *lc, const void *letters, size_t len, bool all)
+{
+	struct entry *entry, *next;
+	bool good = true;
+	size_t at = 0;
+	uint64_t id;
+
+	while (!all && letters_next(letters, len, &at, &id)) {
+		entry = entry_find(lc, id);
+		good &= !entry || entry_look(entry);
+	}
+	if (all)
+		ENTRIES_FOREACH_SAFE(lc, entry, next)
+			good &= entry_look(entry);
+	if (!good)
+		lc->ensemble->port->drop(lc->ensemble);
+	else if (lc->entries->looks == 0)
+		session_letters_done(lc);
 }
 
 void loss_by_limit(struct lc_taker *taker)

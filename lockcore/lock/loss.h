@@ -17,6 +17,8 @@ void loss_of_node(struct lc_taker *taker);
 void loss_by_listing(struct lc_taker *taker);
 /* Somebody has marked the entry. */
 void loss_by_mark(struct lc_taker *taker, const char *by);
+/* Letters are there: asks for the entries that they name, or for all. */
+void loss_by_letters(struct lc *lc, const void *letters, size_t len, bool all);
 /* It has held for as long as it may. */
 void loss_by_limit(struct lc_taker *taker);
 void loss_of_session(struct lc_taker *taker);

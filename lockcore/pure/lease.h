@@ -31,9 +31,10 @@
  *
  * A new connection is evidence too, since the leader touches the session when it
  * creates or validates it: the second write answered OK on a connection gives
- * (clock before connect) + 0.998 T - g. The entries of all holders are read between the two
- * writes: while the connection was lost they may have been evicted, though the session
- * lives. In a session that has never had a lease nothing is held, and the first write will do.
+ * (clock before connect) + 0.998 T - g. The mailbox, and the entries that its letters name, are
+ * read between the two writes: while the connection was lost takers may have been evicted, though
+ * the session lives. In a session that has never had a lease nothing is held, and the first write
+ * will do.
  *
  * A *renewal* is the request by which a new connection takes the session to a server. The server
  * gives the session a timeout of its own choice, F or more, and only its answer tells which. So a
@@ -78,8 +79,8 @@ struct lease {
 	int steps;           /* how many of sent_us[] count, 0 to 3 */
 	int64_t void_us;     /* what was sent until then is no evidence; INT64_MIN: all is */
 	int64_t doubt_us;    /* in doubt until then, then over; INT64_MAX: no doubt */
-	/* The holders' entries were asked for after the first answered write, or there are none:
-	 * the next answer comes behind those reads. */
+	/* A write was answered: the next one is sent behind the reads for letters, if there can be
+	 * any. */
 	bool reads_sent;
 	int64_t renews_us; /* a renewal left after this, and is not answered; INT64_MAX: none */
 	/* A renewal was given up, and was not carried out before this; INT64_MAX: none was. */

@@ -39,7 +39,6 @@ struct lc {
 	struct entries *entries;
 	struct batch *batch;
 	struct takers *takers;
-	struct pokes *pokes;
 	struct reads *reads;
 	struct calls *calls;
 	struct evictions *evictions;

@@ -229,19 +229,27 @@ static void leave_if_unused(struct lc *lc)
 	}
 }
 
+void heartbeat_go_on(struct lc *lc)
+{
+	struct session *session = lc->session;
+	bool resumed = !session_is_ready(lc);
+
+	session->beat.under_way = false;
+	if (resumed)
+		become_ready(lc);
+	session->events->beaten(lc, resumed);
+	plan_beat(lc);
+	leave_if_unused(lc);
+}
+
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
-	bool resumed, poked;
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		/* Another mount may have written to the node: a poke (poke.c). If the node had to
-		 * be made again, a poke may have gone with the former one. */
-		poked = answer->stat->version != session->node.version + 1;
 		session->node.version = answer->stat->version;
-		session->beat.under_way = false;
 		session->node.made = true;
 		session->node.fitted = false;
 		home_proved(lc);
@@ -249,12 +257,11 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			return;
 		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat.sent_us);
-		resumed = !session_is_ready(lc);
-		if (resumed)
-			become_ready(lc);
-		session->events->beaten(lc, resumed, poked);
-		plan_beat(lc);
-		leave_if_unused(lc);
+		/* In a session that goes on takers may have been evicted meanwhile. */
+		if (session->state == LC_SUSPENDED)
+			session_read_mailbox(lc);
+		else
+			heartbeat_go_on(lc);
 		return;
 	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
 		session->beat.under_way = false;
@@ -365,19 +372,10 @@ void session_prove(struct lc *lc)
 
 bool session_may_grant(struct lc *lc)
 {
-	if (!session_is_ready(lc) || lc->session->marks_unread)
+	if (!session_is_ready(lc))
 		return false;
 	if (lease_fresh(&lc->session->lease, lc_now(lc)))
 		return true;
 	heartbeat_send(lc);
 	return false;
-}
-
-void session_marks_read(struct lc *lc)
-{
-	if (!lc->session->marks_unread)
-		return;
-	lc->session->marks_unread = false;
-	if (session_is_ready(lc))
-		lc->session->events->extended(lc);
 }

@@ -17,6 +17,8 @@ void heartbeat_home(struct lc *lc, enum home_answer answer, int err);
 /* Answer of a read before the first heartbeat of a connection, if the last one was not answered: if
  * this mount has written the data in the node, as its version, then no other client has. */
 void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer);
+/* The letters were read on this connection, or need not be: a heartbeat was answered. */
+void heartbeat_go_on(struct lc *lc);
 /* From a callback of the port, which cannot be closed in there. */
 void heartbeat_retreat(struct lc *lc, enum session_retreat how);
 

@@ -17,6 +17,7 @@
 
 #include "session/heartbeat.h"
 #include "session/inquiry.h"
+#include "session/mailbox.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,9 +34,10 @@
 
 /* ---- what the port tells ---- */
 
-static void name_node(struct session *session)
+static void name_nodes(struct session *session)
 {
 	snprintf(strrchr(session->node.path, '/'), 18, "/%016" PRIx64, session->half);
+	strcpy(stpcpy(session->mailbox.path, session->node.path), MAILBOX_SUFFIX);
 }
 
 static void new_session(struct lc *lc, int64_t id)
@@ -48,8 +50,8 @@ static void new_session(struct lc *lc, int64_t id)
 	session->node.made = session->node.fitted = false;
 	session->node.len = -1;
 	session->node.version = -1;
-	name_node(session);
-	session->events->begun(lc);
+	name_nodes(session);
+	mailbox_new_session(lc);
 }
 
 /* A lease that ended before this answer was seen stays lost: the guardian may have acted. */
@@ -73,7 +75,7 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 	memcpy(session->password, accepted->password, sizeof(session->password));
 	session->connections++;
 	home_connected(lc);
-	session->marks_unread = session->id == id;
+	mailbox_connected(lc);
 	if (session->id != id)
 		new_session(lc, id);
 	else
@@ -258,10 +260,13 @@ static void node_changed_at_port(void *ctx, const char *path, enum ensemble_chan
 {
 	struct lc *lc = ctx;
 
-	if (session_is_ready(lc))
-		lc->session->events->changed(lc, path, change);
-	else
+	if (!session_is_ready(lc)) {
 		home_missed(lc);
+		return;
+	}
+	if (mailbox_changed(lc, path, change))
+		heartbeat_send(lc);
+	lc->session->events->changed(lc, path, change);
 }
 
 static void open_session(struct lc *lc)
@@ -398,11 +403,13 @@ static int prepare_session(struct lc *lc, const struct session_events *events)
 	if (home_begin(lc, heartbeat_home) < 0)
 		return -ENOMEM;
 	session->node.path = malloc(strlen(lc->home->dir) + 18);
-	if (!session->node.path)
+	session->mailbox.path = malloc(strlen(lc->home->dir) + 18 + strlen(MAILBOX_SUFFIX));
+	if (!session->node.path || !session->mailbox.path)
 		return -ENOMEM;
 	strcpy(stpcpy(session->node.path, lc->home->dir), "/");
 	session->away_us = lc_now(lc);
 	session->limit_us = INT64_MAX;
+	session->mailbox.opened = heartbeat_go_on;
 	lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);
 	session->beat.timer = (struct timer){.fire = heartbeat_timer, .ctx = lc};
 	session->limit = (struct timer){.fire = session_limit, .ctx = lc};
@@ -442,6 +449,7 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	CODEC_BOOL(codec, was_ready);
 	home_save_load(codec, lc);
 	lease_save_load(codec, &session->lease, now_us);
+	mailbox_save_load(codec, lc);
 	if (!codec->loads)
 		return;
 	if (session->node.made && !home_is_set(lc))
@@ -462,7 +470,7 @@ int session_restore(struct lc *lc, const struct session_events *events, struct c
 	if (r < 0)
 		return r;
 	session_save_load(codec, lc);
-	name_node(session);
+	name_nodes(session);
 	session->node.len = -1;
 	session->node.unsure = true; /* something may have been under way */
 	return 0;
@@ -502,4 +510,5 @@ void session_free(struct lc *lc)
 {
 	home_free(lc);
 	free(lc->session->node.path);
+	free(lc->session->mailbox.path);
 }

@@ -12,15 +12,17 @@
 
 /* Callbacks of the session, to the layers above it. */
 struct session_events {
-	/* A new session has its id; it is not proved yet. */
-	void (*begun)(struct lc *lc);
 	/* A heartbeat was answered OK. `resumed`: it was the first one on this connection, and
-	 * the session is ready again. `poked`: somebody else has written to its node. */
-	void (*beaten)(struct lc *lc, bool resumed, bool poked);
+	 * the session is ready again. */
+	void (*beaten)(struct lc *lc, bool resumed);
+	/* Somebody may have evicted the takers that these letters name, or anybody: `all`. Their
+	 * entries are asked for at once, then session_letters_done(). Perhaps the session is not
+	 * ready yet: the write that proves the connection comes behind. */
+	void (*letters)(struct lc *lc, const void *letters, size_t len, bool all);
 	/* A write was answered OK: the session lives. */
 	void (*alive)(struct lc *lc);
 	/* A grant may be possible that was not before: the lease was extended while the session is
-	 * ready, or all marks were read. */
+	 * ready. */
 	void (*extended)(struct lc *lc);
 	/* The lease is over: nobody holds any more. */
 	void (*over)(struct lc *lc);
@@ -46,11 +48,11 @@ enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE, RETREAT_ANEW }
 struct session_node {
 	char *path; /* ROOT/.zklockfs/<half> */
 	bool made;
-	bool unsure;     /* the last write to it was not answered */
-	bool fitted;     /* it was refused, and has the length that is there: a full quota takes no
+	bool unsure; /* the last write to it was not answered */
+	bool fitted; /* it was refused, and has the length that is there: a full quota takes no
 	                  * other one */
-	int len;         /* of its data; -1: as much as we have to say */
-	int32_t version; /* another writer's write is a poke */
+	int len;     /* of its data; -1: as much as we have to say */
+	int32_t version;
 	int64_t refused_said_us;
 };
 
@@ -62,6 +64,18 @@ struct session_beat {
 	/* When the last answered one was done, by the ensemble's wall clock (0: none), which was
 	 * between these two. */
 	int64_t clock_ms, clock_from_us, clock_to_us;
+};
+
+/* mailbox.c */
+struct session_mailbox {
+	void (*opened)(struct lc *lc); /* all letters are read, or need not be: heartbeat_go_on() */
+	char *path;                    /* ROOT/.zklockfs/<half>-pokes */
+	bool made;                     /* in this session; somebody may have deleted it */
+	bool there;                    /* it was read on this connection, and is watched */
+	bool asked;                    /* a request to make or read it is under way */
+	bool is_new;     /* not read since it was made: entries may be marked without a letter */
+	int32_t version; /* as it was read, */
+	size_t len;      /*   with so much in it that is to be removed */
 };
 
 /* inquiry.c: a server says that the session is over. AGAIN: another server is to be asked. */
@@ -76,14 +90,14 @@ struct session {
 	enum lc_state state;
 	int why; /* UNUSABLE: -errno */
 	enum session_link link;
-	bool busy;         /* somebody holds or waits: the pace of the heartbeats */
-	bool marks_unread; /* entries may have been marked while there was no contact (poke.c) */
+	bool busy; /* somebody holds or waits: the pace of the heartbeats */
 	int64_t id;
 	char password[ENSEMBLE_PASSWORD];
 	uint64_t half; /* 64 random bits: they mark the entries of this session */
 	struct lease lease;
 	struct session_node node;
 	struct session_beat beat;
+	struct session_mailbox mailbox;
 	int64_t granted_us; /* T, kept beyond the session's end */
 	int64_t limit_us;   /* the least that a server is known to grant at most */
 	int64_t away_us;    /* not ready: since when */
@@ -113,13 +127,15 @@ bool session_is_ready(const struct lc *lc);
 /* The session is ready, and not in doubt. In doubt it is not known whether a taker holds, which the
  * answers of some questions depend on: they wait. */
 bool session_may_ask(struct lc *lc);
-/* The session is ready, all marks from before this connection were read, and the lease is good
- * enough for a grant. Otherwise extended() follows. */
+/* The session is ready, and the lease is good enough for a grant. Otherwise extended() follows. */
 bool session_may_grant(struct lc *lc);
-/* No entry has a mark from before this connection that was not read. */
-void session_marks_read(struct lc *lc);
-/* The entries of all holders are being read: the write that proves the connection goes behind. */
+/* Sends the write that proves the connection. */
 void session_prove(struct lc *lc);
+/* Reads the mailbox, unless it is watched on this connection, and makes it where it is missing. A
+ * heartbeat was answered before. If the session is not ready, that follows. */
+void session_read_mailbox(struct lc *lc);
+/* The entries of all letters were read, on this connection. */
+void session_letters_done(struct lc *lc);
 /* The lease is not over. It may be in doubt. */
 bool session_lease_is_valid(struct lc *lc);
 /* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */

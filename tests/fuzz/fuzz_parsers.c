@@ -9,6 +9,7 @@
 
 #include "host/duration.h"
 #include "host/row.h"
+#include "pure/letters.h"
 #include "pure/node_data.h"
 #include "pure/queue.h"
 #include "tree/lock_file.h"
@@ -364,6 +365,29 @@ static void fuzz_lock_file(const uint8_t *data, size_t size)
 }
 
 /* A word of a line in the log, in `locks` and in `history`: it stays one word, and ends no line. */
+/* A letter among what strangers have left is found, and costs no older one. Mounts of the former
+ * version read lines of the same length from the end. */
+static void fuzz_letters(const uint8_t *data, size_t size)
+{
+	char text[LETTERS_SIZE], digits[LETTER_LEN] = "";
+	void *copy = exact_bytes(data, size);
+	uint64_t id = UINT64_C(0xfedcba9876543210), before, after;
+	size_t len = letters_add(text, copy, size, id), from = 0, at = 0,
+	       skipped = size / LETTER_LEN;
+
+	MUST(len <= sizeof(text) && len % LETTER_LEN == 0);
+	memcpy(digits, text + len - LETTER_LEN, LETTER_LEN - 1);
+	MUST(strtoull(digits, NULL, 16) == id);
+	skipped = skipped >= LETTERS_MAX ? skipped - (LETTERS_MAX - 1) : 0;
+	from = skipped * LETTER_LEN;
+	while (letters_next(copy, size, &from, &before))
+		MUST(letters_next(text, len, &at, &after) && before == after);
+	MUST(letters_next(text, len, &at, &after) && after == id);
+	MUST(at == len && !letters_next(text, len, &at, &after));
+	MUST(skipped == 0 || letters_are_full(len));
+	free(copy);
+}
+
 static void fuzz_row(const uint8_t *data, size_t size)
 {
 	char *text = exact(data, size), *word = malloc(ROW_WORD_MAX(size) + 1);
@@ -396,6 +420,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_node_data_rewrite,
 		fuzz_node_data_evicted,
 		fuzz_row,
+		fuzz_letters,
 	};
 
 	if (size > 0)

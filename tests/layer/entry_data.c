@@ -2,65 +2,103 @@
  *
  * One entry: its data is read, watched and written.
  */
+#include "lock/loss.h"
 #include "pure/limits.h"
 #include "one_entry.h"
 
 /* ---- reading ---- */
 
+static void look(struct rig *rig)
+{
+	loss_by_letters(&rig->lc, NULL, 0, true);
+}
+
 static void is_asked_for_a_mark(void **state)
 {
 	struct rig *rig = *state;
 
-	entry_check_mark(&one);
+	look(rig);
 	rig_expect_sent(rig, "");
 	make(rig);
-	entries_check_marks(&rig->lc);
+	look(rig);
 	rig_expect_sent(rig, "get /locks/build/#2-5");
 	answer_get(rig, 100, RIG_SESSION, 1, "host: m0\nevict: root\n");
 	rig_expect_told(rig, "7 marked by root, 7 changed");
 	assert_int_equal(one.version, 1);
-	entry_check_mark(&one);
+	look(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "7 changed");
 	assert_true(is_list_wanted());
-	entry_check_mark(&one);
+	look(rig);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_expect_told(rig, "7 changed");
 	assert_false(is_list_wanted());
-	entry_check_mark(&one);
+	look(rig);
 	rig_answer_error(rig, ENSEMBLE_GONE);
 	rig_expect_told(rig, "");
 	rig_forget(rig);
 	one.wanted = false;
-	entry_check_mark(&one);
+	look(rig);
 	rig_expect_sent(rig, "");
 }
 
-/* As long as it is not known whether an entry is marked, it is to be read again. */
-static void is_asked_again_for_a_mark(void **state)
+/* Letters name the entries; what is no letter is passed over. */
+static void is_named_by_a_letter(void **state)
 {
-	static const enum ensemble_result failures[] = {ENSEMBLE_UNKNOWN, ENSEMBLE_REFUSED,
-	                                                ENSEMBLE_NOAUTH};
+	static const struct {
+		const char *letters;
+		bool asked;
+	} rows[] = {
+		{"0000000000000003\n", false},
+		{"0000000000000002\n", true},
+		{"0000000000000003\n0000000000000002\n", true},
+		{"000000000000000x\n0000000000000002\nx", true},
+		{"x0000000000000002\n", false},
+		{"0000000000000002", false},
+		{"", false},
+	};
 	struct rig *rig = *state;
 
 	make(rig);
-	for (size_t i = 0; i < LENGTH(failures); i++) {
-		entry_check_mark(&one);
-		assert_int_equal(rig->entries.looks, 1);
-		rig_answer_error(rig, failures[i]);
-		assert_int_equal(rig->entries.looks, 0);
-		assert_true(rig->entries.look_failed);
-		rig_forget(rig);
-		entries_check_marks_again(&rig->lc);
-		assert_false(rig->entries.look_failed);
-		rig_expect_sent(rig, "get /locks/build/#2-5");
-		answer_get(rig, 100, RIG_SESSION, 1, "");
-		entries_check_marks_again(&rig->lc);
-		rig_expect_sent(rig, "");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		rig->session.mailbox.len = 1;
+		loss_by_letters(&rig->lc, rows[i].letters, strlen(rows[i].letters), false);
+		if (rows[i].asked) {
+			rig_expect_sent(rig, "get /locks/build/#2-5");
+			answer_get(rig, 100, RIG_SESSION, 1, "");
+		}
+		rig_expect_sent(rig, "set " RIG_NODE "-pokes v0 ''"); /* it is done */
+		rig_answer_version(rig, 1);
 	}
-	entry_check_mark(&one);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_false(rig->entries.look_failed);
+}
+
+/* Its letter stays until it is known whether it is marked. If the ensemble will not say, the next
+ * connection asks. */
+static void is_asked_again_for_a_mark(void **state)
+{
+	static const struct {
+		enum ensemble_result result;
+		const char *sent;
+	} rows[] = {
+		{ENSEMBLE_UNKNOWN, ""},
+		{ENSEMBLE_REFUSED, "drop"},
+		{ENSEMBLE_NOAUTH, "set " RIG_NODE "-pokes v0 ''"},
+		{ENSEMBLE_NONODE, "set " RIG_NODE "-pokes v0 ''"},
+	};
+	struct rig *rig = *state;
+
+	make(rig);
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		rig->session.mailbox.len = 17;
+		look(rig);
+		assert_int_equal(rig->entries.looks, 1);
+		rig_forget(rig);
+		rig_answer_error(rig, rows[i].result);
+		assert_int_equal(rig->entries.looks, 0);
+		rig_expect_sent(rig, rows[i].sent);
+		if (rig->unanswered)
+			rig_answer_version(rig, 1);
+	}
 }
 
 /* Another client has made a node of the same name: it is of another session, or made later. */
@@ -78,7 +116,7 @@ static void another_has_its_name(void **state)
 
 	make(rig);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		entry_check_mark(&one);
+		look(rig);
 		answer_get(rig, rows[i].czxid, rows[i].session, 0, i == 0 ? "" : "evict: root\n");
 		rig_expect_told(rig, rows[i].told);
 	}
@@ -90,7 +128,7 @@ static void token_is_learnt(void **state)
 
 	create();
 	created(ENSEMBLE_OK, rig_entry_path(&one, 5), NULL);
-	entry_check_mark(&one);
+	look(rig);
 	answer_get(rig, 104, RIG_SESSION, 0, "");
 	assert_int_equal(one.czxid, 104);
 }
@@ -113,7 +151,7 @@ static void is_watched(void **state)
 	                "7 changed"); /* and no news: the answer may be older than the last grant */
 	assert_true(entry_is_seen(&one));
 	entry_watch(&one);
-	entry_check_mark(&one); /* the watch would report a mark */
+	look(rig); /* the watch would report a mark */
 	rig_expect_sent(rig, "");
 	rig_reconnect(rig);
 	rig_forget(rig);
@@ -180,7 +218,7 @@ static void since_is_written(void **state)
 	struct rig *rig = *state;
 
 	make(rig);
-	entry_check_mark(&one);
+	look(rig);
 	answer_get(rig, 100, RIG_SESSION, 4, "");
 	entry_set_absent(&one);
 	make(rig); /* another node, of version 0 */
@@ -326,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENTRY_TEST(is_asked_for_a_mark),
+		ENTRY_TEST(is_named_by_a_letter),
 		ENTRY_TEST(is_asked_again_for_a_mark),
 		ENTRY_TEST(another_has_its_name),
 		ENTRY_TEST(token_is_learnt),

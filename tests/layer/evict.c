@@ -4,6 +4,8 @@
  */
 #include "takers.h"
 
+#include "forged.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +14,9 @@
 #define PATH "/locks/a/" THEIRS
 #define RECORD(uid) "host: m1\npid: 7\nuid: " uid "\ncommand: vi\nsession_timeout: 40000\n"
 #define MARKED "evict: ann|host: m1|pid: 7|uid: 8|command: vi|session_timeout: 40000|"
-#define POKES "/locks/.zklockfs/0123456789abcdef-pokes"
+#define BOX(root) root "/.zklockfs/0123456789abcdef-pokes"
+#define LETTER "0123456789abcdef|"
+#define MARK "set " PATH " v3 '" MARKED "'"
 #define LOCK_OF(uid) "zklockfs: 1\nuid: " uid "\ngid: 1\nmode: 755\ndoor_mode: 644\n\n"
 
 static void done(void *ctx, int err)
@@ -48,10 +52,11 @@ static void answer_lock(struct rig *rig, int32_t version, const char *data)
 				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
 }
 
-/* poke.c of this directory tests pokes. */
-static void answer_poke(struct rig *rig)
+/* The entry, of version 3, and its mount's mailbox, of version 9. */
+static void answer_both(struct rig *rig, const char *record, const char *letters)
 {
-	rig_answer_error(rig, ENSEMBLE_OK);
+	answer_entry(rig, 3, record);
+	answer_entry(rig, 9, letters);
 }
 
 /* ---- the mark ---- */
@@ -63,36 +68,100 @@ static void marked(void **state)
 	evict(rig, THEIRS, 0, 0);
 	rig_expect_sent(rig, "get " PATH);
 	answer_entry(rig, 3, RECORD("8"));
-	rig_expect_sent(rig, "set " PATH " v3 '" MARKED "'");
+	rig_expect_sent(rig, "get " BOX("/locks"));
+	answer_entry(rig, 9, "0000000000000002\n");
+	rig_expect_sent(rig, MARK " + set " BOX("/locks") " v9 '0000000000000002|" LETTER "'");
 	rig_expect_reported(
 		rig,
 		"marked for eviction by ann; deleted at the latest 40 s after its mount was told");
+	rig_expect_told(rig, "");
 	rig_answer_version(rig, 4);
-	rig_expect_sent(rig, "get " POKES);
+	rig_expect_sent(rig, "");
 	rig_expect_told(rig, "done");
 }
 
-/* Another client has written to the entry meanwhile: its data must not be wiped out. */
-static void another_version(void **state)
+/* Somebody has written to the entry or the mailbox meanwhile: that must not be wiped out. Or one
+ * of them is gone. */
+static void changed_meanwhile(void **state)
 {
+	static const enum ensemble_result results[] = {ENSEMBLE_BADVERSION, ENSEMBLE_NONODE};
 	struct rig *rig = *state;
 
 	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 3, RECORD("8"));
-	rig_answer_error(rig, ENSEMBLE_BADVERSION);
-	rig_forget(rig);
+	for (size_t i = 0; i < LENGTH(results); i++) {
+		answer_both(rig, RECORD("8"), "");
+		rig_forget(rig);
+		rig_answer_error(rig, results[i]);
+		rig_expect_sent(rig, "get " PATH);
+	}
 	answer_entry(rig, 4, RECORD("8"));
-	rig_expect_sent(rig, "set " PATH " v4 '" MARKED "'");
+	answer_entry(rig, 11, "");
+	assert_string_equal(rig_unanswered(rig), "set " PATH " v4 '" MARKED
+	                                         "' + set " BOX("/locks") " v11 '" LETTER "'");
 }
 
+/* Its mount may have had no mailbox then. */
 static void marked_already(void **state)
 {
 	struct rig *rig = *state;
 
 	evict(rig, THEIRS, 0, 0);
+	answer_both(rig, "evict: bob\n" RECORD("8"), "");
+	assert_string_equal(rig_unanswered(rig),
+	                    "check " PATH " v3 + set " BOX("/locks") " v9 '" LETTER "'");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "done");
+}
+
+/* The other mount may have another root: each is tried, from the top, after a sync. */
+static void looks_for_the_mailbox(void **state)
+{
+	struct rig *rig = *state;
+
+	evict(rig, THEIRS, 0, 0);
+	answer_entry(rig, 3, RECORD("8"));
 	rig_forget(rig);
-	answer_entry(rig, 3, "evict: bob\n" RECORD("8"));
-	rig_expect_sent(rig, "get " POKES); /* its mount may not have been poked */
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "sync " PATH ", get " PATH);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_expect_sent(rig, "get " BOX("/locks"));
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_sent(rig, "get " BOX("/locks/a")); /* our own root is not asked twice */
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	rig_expect_sent(rig, MARK);
+	rig_answer_version(rig, 4);
+	rig_expect_told(rig, "done");
+	/* It is marked, and there is nobody to tell. */
+	evict(rig, THEIRS, 0, 0);
+	rig_forget(rig);
+	answer_entry(rig, 4, "evict: bob\n" RECORD("8"));
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	answer_entry(rig, 4, "evict: bob\n" RECORD("8"));
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "done");
+	assert_string_equal(rig_unanswered(rig), "");
+}
+
+static void not_below_too_many(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_call *call;
+	int asked = 0;
+
+	assert_int_equal(lc_evict(&rig->lc, "1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18", THEIRS,
+	                          &(struct lc_evictor){.name = "ann"}, done, rig, &call),
+	                 0);
+	answer_entry(rig, 3, RECORD("8"));
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	answer_entry(rig, 3, RECORD("8"));
+	for (; strncmp(rig_unanswered(rig), "get ", 4) == 0; asked++)
+		rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(asked, 16); /* our own root among them */
+	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_expect_told(rig, "done");
 }
 
@@ -102,7 +171,7 @@ static void marked_and_gone(void **state)
 	struct rig *rig = *state;
 
 	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 3, RECORD("8"));
+	answer_both(rig, RECORD("8"), "");
 	takers_reconnect(rig);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
@@ -122,7 +191,7 @@ static void no_entry(void **state)
 	rig_expect_told(rig, "ENOENT"); /* another entry of that name */
 	evict(rig, THEIRS, 0, 77);
 	answer_entry(rig, 3, RECORD("8"));
-	assert_string_equal(rig_unanswered(rig), "set " PATH " v3 '" MARKED "'");
+	assert_string_equal(rig_unanswered(rig), "get " BOX("/locks"));
 }
 
 /* ---- entries of other clients, and nodes that are not ephemeral ---- */
@@ -195,13 +264,12 @@ static void who_may(void **state)
 			rig_expect_told(rig, "EPERM");
 			continue;
 		}
-		if (rows[i].owner) {
+		if (rows[i].owner)
 			answer_entry(rig, 3, RECORD("8"));
-			/* The owner must be the same when the mark is written. */
-			expect(strstr(rig->sent, "+ check /locks/a v6"), "row %zu", i);
-		} else {
-			expect(!strstr(rig->sent, "check"), "row %zu", i);
-		}
+		if (strcmp(rows[i].znode, THEIRS) == 0)
+			answer_entry(rig, 9, "");
+		/* The owner must be the same when the mark is written. */
+		expect(!strstr(rig->sent, "+ check /locks/a v6") == !rows[i].owner, "row %zu", i);
 		rig_answer_error(rig, ENSEMBLE_REFUSED);
 		rig_expect_told(rig, "ENOLCK");
 	}
@@ -215,7 +283,7 @@ static void owner_changes(void **state)
 	evict(rig, THEIRS, 7, 0);
 	answer_entry(rig, 3, RECORD("8"));
 	answer_lock(rig, 6, LOCK_OF("7"));
-	answer_entry(rig, 3, RECORD("8"));
+	answer_both(rig, RECORD("8"), "");
 	rig_answer_error(rig, ENSEMBLE_BADVERSION);
 	answer_entry(rig, 3, RECORD("8"));
 	assert_string_equal(rig_unanswered(rig), "get /locks/a");
@@ -236,14 +304,12 @@ static void forged_user(void **state)
 
 /* ---- afterwards ---- */
 
-/* Marks the entry, and pokes its mount; all requests are answered. */
+/* Marks the entry; all requests are answered. */
 static void mark_it(struct rig *rig)
 {
 	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 3, RECORD("8"));
+	answer_both(rig, RECORD("8"), "");
 	rig_answer_version(rig, 4);
-	answer_entry(rig, 0, "");
-	answer_poke(rig);
 	assert_string_equal(rig_unanswered(rig), "");
 	rig_forget(rig);
 }
@@ -290,18 +356,15 @@ static void deleted_in_the_end(void **state)
 	assert_null(rig->evictions.evictions);
 }
 
-/* The mount may not know of the mark before: its lease may be as new as the poke. */
-static void counted_from_the_poke(void **state)
+/* Its mount may not know of the letter before: its lease may be as new. */
+static void counted_from_the_answer(void **state)
 {
 	struct rig *rig = *state;
 
 	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 3, RECORD("8"));
+	answer_both(rig, RECORD("8"), "");
+	rig->now_us += SECOND;
 	rig_answer_version(rig, 4);
-	rig->now_us += SECOND;
-	answer_entry(rig, 0, "");
-	rig->now_us += SECOND;
-	answer_poke(rig);
 	rig_forget(rig);
 	wait_for(rig, 40 * SECOND - 1);
 	assert_false(is_deleted(rig));
@@ -309,53 +372,47 @@ static void counted_from_the_poke(void **state)
 	assert_true(is_deleted(rig));
 }
 
-/* The next process pokes the mount again, and keeps the time if it was poked. */
+/* The next process keeps the time. */
 static void goes_on_in_another_process(void **state)
 {
 	struct rig *rig = *state;
-	struct codec codec = {0};
+	struct codec codec = {0}, reads = {.loads = true};
 	struct records records = {0};
 
 	rig->lc.config.records = &records;
-	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 3, RECORD("8"));
-	rig_answer_version(rig, 4);
-	for (int poked = 0; poked < 2; poked++) {
-		int64_t due_us = rig->now_us + 40 * SECOND;
-		struct codec reads = {.loads = true};
-
-		assert_int_equal(records.count, 1);
-		codec_begin(&codec);
-		eviction_save_load(&codec, &rig->lc, records.touched);
-		if (!poked)
-			answer_entry(rig, 0, "");
-		else
-			assert_string_equal(rig_unanswered(rig), "");
-		if (!poked)
-			answer_poke(rig);
-		pokes_cancel(&rig->lc);
-		evictions_finish(&rig->lc);
-		rig_forget(rig);
-		rig->now_us += SECOND;
-		assert_int_equal(records.count, 0);
-		codec_read(&reads, codec.data, codec.len);
-		eviction_save_load(&reads, &rig->lc, NULL);
-		codec_read_all(&reads);
-		assert_null(reads.bad);
-		rig_expect_sent(rig, "get " POKES);
-		answer_entry(rig, 0, "");
-		answer_poke(rig);
-		rig_forget(rig);
-		if (!poked)
-			continue;
-		wait_for(rig, due_us - rig->now_us - 1);
-		assert_false(is_deleted(rig));
-		wait_for(rig, 1);
-		assert_true(is_deleted(rig));
-	}
+	mark_it(rig);
+	assert_int_equal(records.count, 1);
+	codec_begin(&codec);
+	eviction_save_load(&codec, &rig->lc, records.touched);
+	evictions_finish(&rig->lc);
+	assert_int_equal(records.count, 0);
+	rig->now_us += SECOND;
+	codec_read(&reads, codec.data, codec.len);
+	eviction_save_load(&reads, &rig->lc, NULL);
+	codec_read_all(&reads);
+	assert_null(reads.bad);
+	wait_for(rig, 39 * SECOND - 1);
+	assert_false(is_deleted(rig));
+	wait_for(rig, 1);
+	assert_true(is_deleted(rig));
 	rig_answer_error(rig, ENSEMBLE_OK);
 	assert_null(rig->evictions.evictions);
 	assert_int_equal(records.count, 0);
+	codec_end(&codec);
+}
+
+/* The former version has marked an entry, and its mount was not told yet. */
+static void not_told_by_a_former_version(void **state)
+{
+	struct rig *rig = *state;
+	struct codec codec = {0}, reads = {.loads = true};
+
+	codec_begin(&codec);
+	forge_eviction(&codec, PATH, rig->now_us + SECOND, SECOND);
+	codec_read(&reads, codec.data, codec.len);
+	eviction_save_load(&reads, &rig->lc, NULL);
+	rig_expect_reported(rig, "the record of an eviction cannot be read: " PATH);
+	assert_null(rig->evictions.evictions);
 	codec_end(&codec);
 }
 
@@ -392,10 +449,8 @@ static void time_of_the_longer_session(void **state)
 	struct rig *rig = *state;
 
 	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 3, "host: m1\nsession_timeout: 5000\n");
+	answer_both(rig, "host: m1\nsession_timeout: 5000\n", "");
 	rig_answer_version(rig, 4);
-	answer_entry(rig, 0, "");
-	answer_poke(rig);
 	rig_forget(rig);
 	wait_for(rig, RIG_TIMEOUT_US - 1);
 	assert_false(is_deleted(rig));
@@ -428,7 +483,8 @@ static void evicted_twice(void **state)
 	mark_it(rig);
 	wait_for(rig, 30 * SECOND);
 	evict(rig, THEIRS, 0, 0);
-	answer_entry(rig, 4, "evict: ann\n" RECORD("8"));
+	answer_both(rig, "evict: ann\n" RECORD("8"), "");
+	rig_answer_version(rig, 4);
 	rig_expect_told(rig, "done");
 	rig_forget(rig);
 	wait_for(rig, 10 * SECOND - 1);
@@ -445,14 +501,11 @@ static void cancelled(void **state)
 	struct rig *rig = *state;
 	struct lc_call *call = evict(rig, THEIRS, 0, 0);
 
-	answer_entry(rig, 3, RECORD("8"));
+	answer_both(rig, RECORD("8"), "");
 	lc_cancel(call);
 	rig_forget(rig);
 	rig_answer_version(rig, 4);
-	rig_expect_sent(rig, "get " POKES);
 	rig_expect_told(rig, "");
-	answer_entry(rig, 0, "");
-	answer_poke(rig);
 	assert_non_null(rig->evictions.evictions);
 	call = evict(rig, OTHER(1), 0, 0);
 	answer_entry(rig, 3, "");
@@ -466,8 +519,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TAKERS_TEST(marked),
-		TAKERS_TEST(another_version),
+		TAKERS_TEST(changed_meanwhile),
 		TAKERS_TEST(marked_already),
+		TAKERS_TEST(looks_for_the_mailbox),
+		TAKERS_TEST(not_below_too_many),
 		TAKERS_TEST(marked_and_gone),
 		TAKERS_TEST(no_entry),
 		TAKERS_TEST(deleted_at_once),
@@ -476,8 +531,9 @@ int main(void)
 		TAKERS_TEST(owner_changes),
 		TAKERS_TEST(forged_user),
 		TAKERS_TEST(deleted_in_the_end),
-		TAKERS_TEST(counted_from_the_poke),
+		TAKERS_TEST(counted_from_the_answer),
 		TAKERS_TEST(goes_on_in_another_process),
+		TAKERS_TEST(not_told_by_a_former_version),
 		cmocka_unit_test(how_it_ends),
 		TAKERS_TEST(time_of_the_longer_session),
 		TAKERS_TEST(due_without_contact),

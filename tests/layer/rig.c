@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rig.h"
 
+#include "lock/loss.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -154,6 +156,11 @@ static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 			n += (size_t)snprintf(text + n, sizeof(text) - n, " + ");
 		n += print_op(text + n, sizeof(text) - n, &ops[i]);
 	}
+	if (!rig->has_letters && strncmp(text, "watch ", 6) == 0 && strstr(text, "-pokes")) {
+		free(request);
+		answer(ctx, &(struct ensemble_answer){.stat = &(struct ensemble_stat){0}});
+		return;
+	}
 	record_sent(rig, text);
 	*request = (struct rig_request){.answer = answer, .ctx = ctx, .text = strdup(text)};
 	DL_APPEND(rig->unanswered, request);
@@ -176,18 +183,21 @@ static const struct ensemble_port recording_port = {
 
 /* ---- callbacks of the session ---- */
 
-static void session_begun(struct lc *lc)
+static void session_beaten(struct lc *lc, bool resumed)
 {
-	rig_tell(rig_of(lc), "begun");
-}
-
-static void session_beaten(struct lc *lc, bool resumed, bool poked)
-{
-	rig_tell(rig_of(lc), "beaten%s%s", resumed ? " resumed" : "", poked ? " poked" : "");
+	rig_tell(rig_of(lc), "beaten%s", resumed ? " resumed" : "");
 	if (resumed) {
 		watches_resume(lc);
 		session_prove(lc);
 	}
+}
+
+static void session_letters(struct lc *lc, const void *letters, size_t len, bool all)
+{
+	if (len > 0 || all)
+		rig_tell(rig_of(lc), "letters %.*s%s", (int)len, (const char *)letters,
+		         all ? "all" : "");
+	loss_by_letters(lc, letters, len, all);
 }
 
 static void session_alive(struct lc *lc)
@@ -240,8 +250,8 @@ static void session_changed(struct lc *lc, const char *path, enum ensemble_chang
 }
 
 static const struct session_events session_recorder = {
-	.begun = session_begun,
 	.beaten = session_beaten,
+	.letters = session_letters,
 	.alive = session_alive,
 	.extended = session_extended,
 	.over = session_over,
@@ -400,7 +410,6 @@ struct rig *rig_begin(void)
 		.takers = &rig->takers,
 		.reads = &rig->reads,
 		.calls = &rig->calls,
-		.pokes = &rig->pokes,
 		.evictions = &rig->evictions,
 	};
 	rig->entries.events = &entry_recorder;
@@ -415,6 +424,7 @@ struct rig *rig_begin_ready(void)
 	rig_connect(rig, RIG_SESSION);
 	rig_find_home(rig);
 	rig_answer_version(rig, 0);
+	rig->session.mailbox.made = true;
 	rig_forget(rig);
 	assert_true(session_is_ready(&rig->lc));
 	return rig;

@@ -29,9 +29,8 @@ static void heard_nothing(struct lc *lc)
 	(void)lc;
 }
 
-static void session_beaten(struct lc *lc, bool resumed, bool poked)
+static void session_beaten(struct lc *lc, bool resumed)
 {
-	(void)poked;
 	if (!resumed)
 		return;
 	watches_resume(lc);
@@ -47,8 +46,8 @@ static void session_ended(struct lc *lc)
 }
 
 static const struct session_events session_events = {
-	.begun = heard_nothing,
 	.beaten = session_beaten,
+	.letters = loss_by_letters,
 	.alive = loss_of_missing,
 	.extended = locks_fresh,
 	.over = loss_of_lease,
@@ -77,7 +76,6 @@ void takers_end(struct rig *rig)
 	calls_finish(&rig->lc);
 	rig_end_session(rig, false);
 	asking_finish(&rig->lc);
-	pokes_cancel(&rig->lc);
 	evictions_finish(&rig->lc);
 	for (size_t i = 0; i < LENGTH(users); i++)
 		if (users[i].taker)

@@ -137,15 +137,15 @@ static void joined(void *ctx, int64_t timeout_us, int64_t connect_us)
 	note_lease_over(mount);
 }
 
-/* Writes to other mounts' nodes are no evidence: a poke, and the delete of an entry that its own
- * mount has not deleted in time. Nor is the directory for the heartbeats, which a write follows. */
+/* Writes to mailboxes are no evidence, nor is the delete of an entry that its own mount has not
+ * deleted in time. Nor is the directory for the heartbeats, which a write follows. */
 static bool is_evidence(struct mount *mount, enum ensemble_kind kind, const char *path)
 {
 	static const char home[] = SIM_ROOT "/.zklockfs/";
 	struct node *node, named = {.name = strrchr(path, '/') + 1, .stat.ephemeral_owner = 1};
 	struct taker *taker;
 
-	if (kind == ENSEMBLE_SET && strstr(path, "-pokes"))
+	if (strstr(path, "-pokes"))
 		return false;
 	if (kind == ENSEMBLE_CREATE && strlen(path) == sizeof(home) - 2)
 		return strncmp(path, home, sizeof(home) - 2) != 0;

@@ -130,10 +130,6 @@ mutant(1, 'largest_timeout_counts', 'lease.c',
        'timeout_us > lease->timeout_us',
        LEASE)
 
-mutant(1, 'two_creates_with_one_time', 'poke.c',
-       '\tif (lc->pokes->asked == 0 &&\n\t    (',
-       '\tif ((',
-       unit('tests/layer/poke.c'))
 
 # ---- 2: connecting ----
 
@@ -149,13 +145,13 @@ mutant(2, 'proved_by_one_write', 'lease.c',
        '\tif (!lease->reads_sent) {',
        '\tif (!lease->reads_sent && lease_doubted(lease, now_us)) {',
        LEASE)
-mutant(2, 'entries_not_read_before_the_proof', 'listing.c',
-       '\tif (!look_at_holders(lc)) {',
-       '\tif (false && !look_at_holders(lc)) {',
+mutant(2, 'letters_not_read_before_the_proof', 'heartbeat.c',
+       '\t\tif (session->state == LC_SUSPENDED)\n\t\t\tsession_read',
+       '\t\tif (false)\n\t\t\tsession_read',
        unit('tests/layer/loss.c'))
-mutant(2, 'read_behind_the_second_write', 'listing.c',
-       '\tif (!look_at_holders(lc)) {',
-       '\tsession_prove(lc);\n\tif (!look_at_holders(lc)) {',
+mutant(2, 'read_behind_the_second_write', 'mailbox.c',
+       '\tlc->session->events->letters(lc, letters, len, all);\n\tif (lc->session->state == LC_SUSPENDED)\n\t\tlc->session->mailbox.opened(lc);\n',
+       '\tif (lc->session->state == LC_SUSPENDED)\n\t\tlc->session->mailbox.opened(lc);\n\tlc->session->events->letters(lc, letters, len, all);\n',
        unit('tests/layer/loss.c'))
 mutant(2, 'second_write_is_late', 'listing.c',
        '\tsession_prove(lc);\n',
@@ -1044,29 +1040,93 @@ mutant(20, 'change_given_up', 'change.c',
 # ---- 21: eviction ----
 
 mutant(21, 'evicted_at_once', 'evict.c',
-       'if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0)',
-       'if (1)',
+       'if (evict->name.of_mount && answer->stat->ephemeral_owner != 0) {',
+       'if (0) {',
        EVICTION)
 mutant(21, 'evicted_by_nobody', 'evict.c',
-       'if (!evict->name.of_mount || answer->stat->ephemeral_owner == 0)',
-       'if (!evict->name.of_mount)',
+       'if (evict->name.of_mount && answer->stat->ephemeral_owner != 0) {',
+       'if (evict->name.of_mount) {',
        EVICTION)
 mutant(21, 'mark_by_any_version', 'evict.c',
-       'ensemble_set(call->path, data, len, answer->stat->version)',
-       'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
+       'ensemble_set(call->path, evict->data, evict->len, evict->version)',
+       'ensemble_set(call->path, evict->data, evict->len, ENSEMBLE_ANY_VERSION)',
        EVICTION)
-mutant(21, 'evicted_without_a_poke', 'evict.c',
-       '\tpoke_send(poke, eviction->due_us);\n',
-       '\tpoke_free(poke);\n\tis_poked(eviction);\n',
+mutant(21, 'evicted_without_a_letter', 'evict.c',
+       'send_change(evict, ops, mailbox ? 2 : 1, letter_answered);',
+       'send_change(evict, ops, 1, letter_answered);',
        EVICTION)
+mutant(21, 'letter_wipes_out_another', 'evict.c',
+       'ensemble_set(evict->mailbox, letters, len, mailbox->stat->version)',
+       'ensemble_set(evict->mailbox, letters, len, ENSEMBLE_ANY_VERSION)',
+       EVICTION)
+mutant(21, 'marked_entries_get_no_letter', 'evict.c',
+       'if (evict->marked && !mailbox) {',
+       'if (evict->marked) {',
+       unit('tests/layer/evict.c'))
+mutant(21, 'mailbox_below_the_own_root', 'evict.c',
+       '\t\tif (next_root(evict))\n',
+       '\t\tif (0)\n',
+       EVICTION)
+mutant(21, 'mailbox_of_a_lagging_server', 'evict.c',
+       '(call->synced && call_meant(call, answer, ENSEMBLE_NONODE))',
+       '(call_meant(call, answer, ENSEMBLE_NONODE))',
+       unit('tests/layer/evict.c'))
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
-       '\tevict->eviction->wait_us = wait_us;\n',
-       '\tevict->eviction->wait_us = 1000 * wait_us;\n',
+       'begin_eviction(evict->eviction, lc_now(lc) + evict->wait_us);',
+       'begin_eviction(evict->eviction, lc_now(lc) + 1000 * evict->wait_us);',
        EVICTION)
+mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
+       'begin_eviction(evict->eviction, lc_now(lc) + evict->wait_us);',
+       'begin_eviction(evict->eviction, lc_now(lc) + evict->wait_us / 2);',
+       sim())
 mutant(21, 'evicted_in_our_time', 'evict.c',
-       'if (wait_us < call->lc->session->granted_us)',
+       'if (evict->wait_us < lc->session->granted_us)',
        'if (1)',
        EVICTION)
+mutant(21, 'untold_eviction_of_the_former_version', 'evict.c',
+       '|| untold_us > 0) {',
+       '|| untold_us < 0) {',
+       unit('tests/layer/evict.c'))
+mutant(21, 'letter_in_the_middle_of_another', 'letters.c',
+       'kept = len / LETTER_LEN * LETTER_LEN,',
+       'kept = len < LETTERS_SIZE - LETTER_LEN ? len : 0,',
+       unit('tests/unit/letters.c'))
+mutant(21, 'letters_of_the_former_version_not_found', 'letters.c',
+       '\t\t*at += LETTER_LEN;\n',
+       '\t\t*at += 1;\n',
+       unit('tests/unit/letters.c'))
+mutant(21, 'more_letters_than_there_is_room_for', 'letters.c',
+       'return len / LETTER_LEN >= LETTERS_MAX;',
+       'return len / LETTER_LEN > LETTERS_MAX;',
+       EVICTION)
+mutant(21, 'letter_not_read', 'mailbox.c',
+       '\telse\n\t\twatch_mailbox(lc);\n\treturn change',
+       '\treturn change',
+       EVICTION)
+mutant(21, 'letter_reads_everything', 'mailbox.c',
+       'open_letters(lc, answer->data, len, all);',
+       'open_letters(lc, answer->data, len, true);',
+       EVICTION)
+mutant(21, 'letters_gone_with_the_mailbox', 'mailbox.c',
+       '\tmailbox->is_new |= answer->result == ENSEMBLE_OK;\n',
+       '',
+       EVICTION)
+mutant(21, 'no_mailbox_in_the_next_session', 'mailbox.c',
+       'lc->session->mailbox.made = lc->session->mailbox.is_new = false;\n\tmailbox_connected(lc);\n',
+       '\n',
+       unit('tests/layer/mailbox.c'))
+mutant(21, 'emptied_before_the_entries_are_read', 'entry_data.c',
+       'else if (lc->entries->looks == 0)\n\t\tsession_letters_done(lc);',
+       'else\n\t\tsession_letters_done(lc);',
+       unit('tests/layer/mailbox.c'))
+mutant(21, 'emptied_though_an_entry_was_not_read', 'entry_data.c',
+       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\t/* fallthrough */\n\tcase ENSEMBLE_UNKNOWN: /* the next connection finds the letter again */\n\t\tentry_events(entry)->changed(entry);\n\t\treturn;\n',
+       '\tcase ENSEMBLE_UNKNOWN:\n\t\tbreak;\n',
+       unit('tests/layer/entry_data.c'))
+mutant(21, 'emptied_of_a_later_letter', 'mailbox.c',
+       'ensemble_set(mailbox->path, "", 0, mailbox->version)',
+       'ensemble_set(mailbox->path, "", 0, ENSEMBLE_ANY_VERSION)',
+       unit('tests/layer/mailbox.c'))
 mutant(21, 'mark_given_up', 'evict.c',
        '.finish = evict_finish, .repeatable = true,',
        '.finish = evict_finish,',
@@ -1076,78 +1136,10 @@ mutant(21, 'mark_not_read', 'entry.c',
        '\t\tentry_events(entry)->marked(entry, by);\n',
        '\t\t;\n',
        sim())
-mutant(21, 'poke_not_seen', 'core.c',
-       '\tif (poked)\n\t\tentries_check_marks(lc);\n',
-       '\tif (false)\n\t\tentries_check_marks(lc);\n',
-       EVICTION)
-mutant(21, 'poke_goes_with_its_node', 'session.c',
-       'poked = answer->stat->version != session->node.version + 1;',
-       'poked = session->node.made && answer->stat->version != session->node.version + 1;',
-       EVICTION)
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
        'ensemble_set(path, data, entry_format(entry, data), entry->version)',
        'ensemble_set(path, data, entry_format(entry, data), ENSEMBLE_ANY_VERSION)',
        sim())
-mutant(21, 'pokes_refused_for_ever', 'poke.c',
-       'lc->pokes->state != POKES_MADE || lc->pokes->unread',
-       'lc->pokes->state != POKES_MADE',
-       unit('tests/layer/poke.c'))
-mutant(21, 'mark_not_read_again', 'core.c',
-       '\t\tentries_check_marks_again(lc);\n',
-       '\t\t;\n',
-       EVICTION)
-mutant(21, 'granted_before_marks_are_read', 'session.c',
-       'if (!session_is_ready(lc) || lc->session->marks_unread)',
-       'if (!session_is_ready(lc))',
-       EVICTION)
-mutant(21, 'later_pokes_put_grants_off', 'entry.c',
-       '\tif (lc->entries->awaited > 0)\n',
-       '\tif (false)\n',
-       unit('tests/layer/poke.c'))
-mutant(21, 'grants_wait_for_the_pokes_node', 'poke.c',
-       '\t\t\tread_all_marks(lc);\n',
-       '\t\t\t;\n',
-       unit('tests/layer/poke.c'))
-mutant(21, 'failed_reads_forgotten', 'entry.c',
-       '\tentry->look_failed = entry->lock->lc->entries->look_failed = true;\n',
-       '\t(void)entry;\n',
-       unit('tests/layer/entry_data.c'))
-mutant(21, 'unread_mark_saved_as_read', 'poke.c',
-       'lc->entries->looks > 0 ||',
-       '',
-       unit('tests/layer/poke.c'))
-mutant(21, 'poke_not_read', 'poke.c',
-       '\telse\n\t\tread_pokes(lc);\n',
-       '',
-       EVICTION)
-mutant(21, 'poke_wipes_out_another', 'poke.c',
-       'ensemble_set(NULL, data, kept + LINE, answer->stat->version)',
-       'ensemble_set(NULL, data, kept + LINE, ENSEMBLE_ANY_VERSION)',
-       EVICTION)
-mutant(21, 'poke_reads_everything', 'poke.c',
-       '\t\tlook_at_named(lc, answer->data, (size_t)answer->data_len, (size_t)news);',
-       '\t\tentries_check_marks(lc);',
-       EVICTION)
-mutant(21, 'more_pokes_than_named', 'poke.c',
-       'LINE || pokes->look_at_all)\n\t\tentries_check_marks(lc);',
-       'LINE || pokes->look_at_all)\n\t\t;',
-       EVICTION)
-mutant(21, 'poke_below_the_own_root', 'poke.c',
-       'answer->result != ENSEMBLE_OK && next_root(poke)',
-       '0 && next_root(poke)',
-       EVICTION)
-mutant(21, 'pokes_gone_with_their_node', 'poke.c',
-       '\tpokes->look_at_all |= pokes->state == POKES_VANISHED;\n',
-       '',
-       EVICTION)
-mutant(21, 'heartbeat_unanswered_is_a_poke', 'session.c',
-       '\t\tlc->session->node.version = answer->stat->version;\n}',
-       '\t\t;\n}',
-       EVICTION)
-mutant(21, 'poke_in_a_gap_is_none', 'session.c',
-       'if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)',
-       'if (len)',
-       EVICTION)
 mutant(21, 'mark_that_nobody_waits_for', 'evict.c',
        '\tif (answer->result == ENSEMBLE_OK && call->told)\n\t\tfollow_up(ctx);\n',
        '',
@@ -1160,22 +1152,6 @@ mutant(21, 'evicted_waiter_goes_on', 'taker.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_HELD)\n\t\treturn;',
        sim())
-mutant(21, 'entry_deleted_by_who_evicts', 'evict.c',
-       '\tevict->eviction->wait_us = wait_us;\n',
-       '\tevict->eviction->wait_us = wait_us / 2;\n',
-       sim())
-mutant(21, 'time_counted_from_the_mark', 'evict.c',
-       '\t\teviction->due_us = lc_now(eviction->lc) + eviction->wait_us;\n',
-       '\t\t;\n',
-       EVICTION)
-mutant(21, 'refused_poke_is_a_poke', 'poke.c',
-       '(answer->result == ENSEMBLE_REFUSED && lc_now(poke->lc) < poke->until_us)',
-       'false',
-       EVICTION)
-mutant(21, 'time_begins_anew_in_another_process', 'evict.c',
-       '\teviction->wait_us = 0;\n',
-       '',
-       unit('tests/layer/evict.c'))
 
 # ---- 33: authority ----
 
@@ -1221,8 +1197,8 @@ mutant(33, 'believes_another_client', 'evict.c',
        'return',
        EVICTION)
 mutant(33, 'evicted_by_the_former_owner', 'evict.c',
-       'ops, owner ? 2 : 1, answered',
-       'ops, 1, answered',
+       '\tif (evict->owner)\n\t\tops[count++]',
+       '\tif (0)\n\t\tops[count++]',
        EVICTION)
 mutant(33, 'another_entry_is_evicted', 'evict.c',
        'if (evict->token && answer->stat->czxid != evict->token)',
@@ -1727,8 +1703,8 @@ mutant(41, 'pause_longer_than_the_session', 'session.c',
        'int64_t most_us = lc->config.session_timeout_us / 3;',
        unit('tests/layer/home.c'))
 mutant(41, 'strays_are_believed', 'session.c',
-       'if (session_is_ready(lc))\n\t\tlc->session->events->changed',
-       'if (lc->home)\n\t\tlc->session->events->changed',
+       '\tif (!session_is_ready(lc)) {\n\t\thome_missed',
+       '\tif (!lc->home) {\n\t\thome_missed',
        unit('tests/sim/test_home.c'))
 mutant(41, 'client_kept_that_saw_a_stray', 'session.c',
        'if (lc->home->strange && home_may_be_elsewhere(lc))', 'if (lc->dying)',

@@ -415,6 +415,9 @@ int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *
 /* The same of a name that the caller does not know yet: -ENOENT takes one round trip. */
 int lc_seek(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
             struct lc_call **ret_call);
+/* The same at once, without a question, all but `children`. True: takers of this mount have used
+ * the lock, and the server in use has told of no change since it was read. */
+bool lc_recall(struct lc *lc, const char *lock, struct lc_lock_info *ret_info);
 
 /* One entry of a queue, from its name alone. */
 struct lc_entry {

@@ -5,7 +5,9 @@
  *
  * A lock has one owner and two modes: the directory's, and one for all its lock files. They are
  * kept in ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a
- * change shows on every host after that time.
+ * change shows on every host after that time. The engine remembers the locks that are used here,
+ * and drops what it remembers when it hears of a change: it may answer as if it had asked the
+ * ensemble right now.
  */
 #include "files/attributes.h"
 
@@ -171,6 +173,7 @@ void attributes_get(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct frontend *front = req->front;
 	struct node *node = node_asked(req, ino);
 	uid_t uid = req->in.uid;
+	struct lc_lock_info info;
 	struct parked *parked;
 	bool crowded;
 
@@ -180,6 +183,11 @@ void attributes_get(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 	crowded = absent_is_crowded(&front->lists->absents, ino, uid, front->clock_us());
 	if (!may_change(node) || !lc_ready(front->lc) ||
 	    ((node->kind != NODE_LOCK || crowded) && attributes_timeout(front, node) > 0)) {
+		reply_attributes(front, req, node);
+		return;
+	}
+	if (lc_recall(front->lc, node->lock, &info)) {
+		attributes_learn(front, lock_of(node), &info);
 		reply_attributes(front, req, node);
 		return;
 	}

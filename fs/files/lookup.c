@@ -81,21 +81,26 @@ struct named *lookup_park(struct frontend *front, struct request *req, struct no
 	return named;
 }
 
-void lookup_reply_lock(struct named *named, const struct lc_lock_info *info)
+static void reply_found(struct frontend *front, struct request *req, struct node *parent,
+                        const char *name, const struct lc_lock_info *info)
 {
-	struct parked *parked = &named->parked;
-	struct frontend *front = parked->front;
-	struct node *node = lock_node(front, parked->node, named->name, info->czxid);
+	struct node *node = lock_node(front, parent, name, info->czxid);
 
 	if (!node) {
-		parked_error(parked, -ENOMEM);
+		reply_err(req, ENOMEM);
 		return;
 	}
 	if (!node->known)
-		absent_found(&front->lists->absents, parked->node->ino, named->name,
-		             front->clock_us());
+		absent_found(&front->lists->absents, parent->ino, name, front->clock_us());
 	attributes_learn(front, node, info);
-	reply_node(front, parked->req, node);
+	reply_node(front, req, node);
+}
+
+void lookup_reply_lock(struct named *named, const struct lc_lock_info *info)
+{
+	struct parked *parked = &named->parked;
+
+	reply_found(parked->front, parked->req, parked->node, named->name, info);
 	parked_free(parked);
 }
 
@@ -188,6 +193,7 @@ static void lookup_lock(struct frontend *front, struct request *req, struct node
                         const char *name)
 {
 	struct node *node = find_remembered(front, parent, name);
+	struct lc_lock_info info;
 	struct named *named;
 	const char *why;
 	bool crowded;
@@ -199,6 +205,10 @@ static void lookup_lock(struct frontend *front, struct request *req, struct node
 	if (node && !lc_ready(front->lc)) {
 		node_ref(node);
 		reply_node(front, req, node);
+		return;
+	}
+	if (node && lc_recall(front->lc, node->lock, &info)) {
+		reply_found(front, req, parent, name, &info);
 		return;
 	}
 	crowded = absent_is_crowded(&front->lists->absents, parent->ino, req->in.uid,

@@ -20,7 +20,7 @@
 #include "ask/asking.h"
 
 #include "ask/call.h"
-#include "lock/batch.h"
+#include "lock/lock_watch.h"
 #include "pure/limits.h"
 #include "pure/node_data.h"
 
@@ -183,6 +183,10 @@ static void submit(struct reading *reading)
 		op.kind = ENSEMBLE_CHILDREN;
 		DL_FOREACH(reading->readers, reader)
 			op.watch |= reader->watch;
+	} else if (reading->kind != READING_ENTRY) {
+		reading->watched =
+			lock_watch_by_read(reading->lc, reading->path, reading->readers->call->uid);
+		op.watch = reading->watched;
 	}
 	reading->outstanding++;
 	batch_submit(reading->lc, op, answered, reading);
@@ -396,6 +400,9 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	struct lc *lc = reading->lc;
 
 	reading->outstanding--;
+	if (reading->watched)
+		lock_watch_answered(reading->watched, answer);
+	reading->watched = NULL;
 	lc->reads->silent = false;
 	if (reading->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
 		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LIST_REST_US;

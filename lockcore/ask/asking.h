@@ -11,6 +11,7 @@
 #include "session/session.h"
 
 struct lc_call;
+struct lock;
 struct reader;
 struct reading;
 typedef void reader_fn(struct reader *reader, struct reading *reading);
@@ -38,6 +39,7 @@ struct reading {
 	bool with_data;       /* how many may hold it is not known */
 	bool synced;          /* "not there" was said after a sync */
 	unsigned outstanding; /* answers; and one while a reader is told */
+	struct lock *watched; /* whose watch the read under way leaves, or NULL */
 	/* The answer: */
 	int error;       /* then nothing else is said */
 	uint64_t serial; /* no other has it */

@@ -10,8 +10,9 @@
  */
 #include "ask/authority.h"
 
-#include "ask/lock_info.h"
+#include "ask/call.h"
 #include "grant/hold.h"
+#include "lock/lock_watch.h"
 #include "pure/node_data.h"
 
 #include <errno.h>

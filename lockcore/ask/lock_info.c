@@ -4,6 +4,7 @@
  */
 #include "ask/lock_info.h"
 
+#include "lock/lock_watch.h"
 #include "pure/node_data.h"
 
 #include <errno.h>
@@ -30,20 +31,6 @@ static struct read_call *read_of(struct lc_call *call)
 static void read_failed(struct lc_call *call, int error)
 {
 	read_of(call)->tell(read_of(call), error, NULL);
-}
-
-void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len)
-{
-	info->has_attributes = node_data_parse_lock(data, len, &info->attributes);
-	info->slots = node_data_slots(data, len);
-}
-
-void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat)
-{
-	info->czxid = stat->czxid;
-	info->ctime_ms = stat->ctime_ms;
-	info->mtime_ms = stat->mtime_ms;
-	info->children = (unsigned)stat->children;
 }
 
 void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
@@ -177,6 +164,19 @@ int lc_seek(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *
             struct lc_call **ret_call)
 {
 	return stat_begin(lc, lock, READING_NEW, uid, done, ctx, ret_call);
+}
+
+/* The watch is good: an event would have come before anything that shows a change. */
+bool lc_recall(struct lc *lc, const char *lock, struct lc_lock_info *ret_info)
+{
+	char *path = session_may_ask(lc) ? lc_path(lc, lock) : NULL;
+	const struct lock *known = path ? lock_find(lc, path, strlen(path)) : NULL;
+	bool good = known && lock_is_watched(known) && !known->node.is_entry;
+
+	free(path);
+	if (good)
+		*ret_info = known->node.info;
+	return good;
 }
 
 static void tell_value(const struct read_call *read, int error, const struct reading *reading)

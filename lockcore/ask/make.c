@@ -13,7 +13,8 @@
  */
 #include "ask/authority.h"
 
-#include "ask/lock_info.h"
+#include "ask/call.h"
+#include "lock/lock_watch.h"
 #include "pure/node_data.h"
 
 #include <errno.h>

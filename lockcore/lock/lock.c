@@ -69,27 +69,33 @@ struct lock *lock_find(struct lc *lc, const char *path, size_t len)
 	return lock;
 }
 
+struct lock *lock_get_known(struct lc *lc, const char *path, uid_t uid)
+{
+	struct lock *lock = lock_find(lc, path, strlen(path));
+
+	if (lock && lock->idle) {
+		leave_idle(lock);
+		quota_charge_watches(lc, &lock->node.charge, uid);
+	}
+	if (lock)
+		lock_use(lock);
+	return lock;
+}
+
 int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock)
 {
 	char *path = lc_path(lc, name);
-	struct lock *lock;
-	bool known;
+	struct lock *lock = path ? lock_get_known(lc, path, uid) : NULL;
 
-	if (!path)
-		return -ENOMEM;
-	lock = lock_find(lc, path, strlen(path));
-	known = lock && !lock->idle;
 	if (lock) {
 		free(path);
-		leave_idle(lock);
 	} else {
-		lock = make_lock(lc, path);
-	}
-	if (!lock)
-		return -ENOMEM;
-	if (!known)
+		lock = path ? make_lock(lc, path) : NULL;
+		if (!lock)
+			return -ENOMEM;
 		quota_charge_watches(lc, &lock->node.charge, uid);
-	lock_use(lock);
+		lock_use(lock);
+	}
 	*ret_lock = lock;
 	return 0;
 }

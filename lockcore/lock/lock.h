@@ -33,11 +33,13 @@ struct lock_takers {
 
 /* lock_watch.c: the lock's node, as it was seen last. */
 struct lock_node {
-	struct watch watch;   /* of its data, and of its life */
-	struct charge charge; /* all watched paths of the lock */
-	int64_t czxid;        /* 0: not seen yet */
-	unsigned slots;       /* how many may hold the lock exclusively; 0: not known */
-	int32_t version;      /* of the data that said so */
+	struct watch watch;       /* of its data, and of its life */
+	struct charge charge;     /* all watched paths of the lock */
+	int64_t czxid;            /* 0: not seen yet */
+	unsigned slots;           /* how many may hold the lock exclusively; 0: not known */
+	int32_t version;          /* of the data that said so */
+	struct lc_lock_info info; /* all that was read together with the watch, */
+	bool is_entry;            /*   of what is no lock */
 };
 
 /* grant/: the first taker that waits, if no taker of ours stands before it whose going would be
@@ -120,6 +122,8 @@ struct lock {
 /* The lock of that name, made if need be, in use by the caller. `uid`: the user that asks. 0 or
  * -ENOMEM. */
 int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock);
+/* The same for a lock of that path that is known here, or NULL. */
+struct lock *lock_get_known(struct lc *lc, const char *path, uid_t uid);
 /* NULL: not known here. */
 struct lock *lock_find(struct lc *lc, const char *path, size_t len);
 void lock_use(struct lock *lock);

@@ -33,13 +33,31 @@ void lock_see_czxid(struct lock *lock, int64_t czxid)
 	lock->node.czxid = czxid;
 }
 
-static void data_answered(void *ctx, const struct ensemble_answer *answer)
+void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len)
 {
-	struct lock *lock = ctx;
+	info->has_attributes = node_data_parse_lock(data, len, &info->attributes);
+	info->slots = node_data_slots(data, len);
+}
+
+void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat)
+{
+	info->czxid = stat->czxid;
+	info->ctime_ms = stat->ctime_ms;
+	info->mtime_ms = stat->mtime_ms;
+	info->children = (unsigned)stat->children;
+}
+
+void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer)
+{
+	struct lc_lock_info *info = &lock->node.info;
 	unsigned slots;
 
 	if (answer->result == ENSEMBLE_OK) {
-		slots = node_data_slots(answer->data, (size_t)answer->data_len);
+		*info = (struct lc_lock_info){0};
+		lock_info_read_data(info, answer->data, (size_t)answer->data_len);
+		lock_info_read_stat(info, answer->stat);
+		lock->node.is_entry = answer->stat->ephemeral_owner != 0;
+		slots = info->slots;
 		lock_see_czxid(lock, answer->stat->czxid);
 		lock->node.version = answer->stat->version;
 		/* The last listing was judged for one slot if it was not known better. */
@@ -54,10 +72,30 @@ static void data_answered(void *ctx, const struct ensemble_answer *answer)
 	lock_unuse(lock);
 }
 
+static void data_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	lock_watch_answered(ctx, answer);
+}
+
+static bool wants_watch(const struct lock *lock)
+{
+	return !watch_is_pending(&lock->node.watch) && !lock_is_watched(lock) &&
+	       session_is_ready(lock->lc);
+}
+
+struct lock *lock_watch_by_read(struct lc *lc, const char *path, uid_t uid)
+{
+	struct lock *lock = lock_find(lc, path, strlen(path));
+
+	if (!lock || !wants_watch(lock))
+		return NULL;
+	watch_begin(&lock->node.watch);
+	return lock_get_known(lc, path, uid);
+}
+
 void lock_watch(struct lock *lock)
 {
-	if (watch_is_pending(&lock->node.watch) || lock_is_watched(lock) ||
-	    !session_is_ready(lock->lc))
+	if (!wants_watch(lock))
 		return;
 	lock_use(lock);
 	watch_ask(lock->lc, &lock->node.watch, lock->path, data_answered, lock);

@@ -10,6 +10,14 @@
 
 /* Watches the lock's own node, unless that is watched on this connection. */
 void lock_watch(struct lock *lock);
+/* A read of that node is about to be sent, for that user. If this mount has used the lock, and its
+ * node is not watched on this connection, the read is to leave the watch, and lock_watch_answered()
+ * gets its answer. NULL: it is to leave none. */
+struct lock *lock_watch_by_read(struct lc *lc, const char *path, uid_t uid);
+void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer);
+/* What a lock's data says, and its Stat. */
+void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len);
+void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat);
 /* The lock was seen with this czxid. Another one than before: it was removed and made again,
  * and what is remembered of it is void. */
 void lock_see_czxid(struct lock *lock, int64_t czxid);

@@ -13,11 +13,16 @@
 
 /* ---- one watch ---- */
 
-void watch_ask(struct lc *lc, struct watch *watch, const char *path, ensemble_answer_fn *answer,
-               void *ctx)
+void watch_begin(struct watch *watch)
 {
 	assert(watch->state == WATCH_IDLE || watch->state == WATCH_ARMED);
 	watch->state = watch->state == WATCH_ARMED ? WATCH_RENEWING : WATCH_PENDING;
+}
+
+void watch_ask(struct lc *lc, struct watch *watch, const char *path, ensemble_answer_fn *answer,
+               void *ctx)
+{
+	watch_begin(watch);
 	lc_submit(lc, ensemble_watch(path), answer, ctx);
 }
 

@@ -37,7 +37,9 @@ struct watch {
 	uint32_t connection; /* ARMED: the connection that answered it */
 };
 
-/* Sends a get of `path` that leaves the watch. The answer function calls watch_answered(). */
+/* A get that leaves the watch is about to be sent. Its answer function calls watch_answered(). */
+void watch_begin(struct watch *watch);
+/* Sends such a get of `path`. */
 void watch_ask(struct lc *lc, struct watch *watch, const char *path, ensemble_answer_fn *answer,
                void *ctx);
 void watch_answered(struct lc *lc, struct watch *watch, bool good);

@@ -48,7 +48,10 @@ def _of_rounds(found, table):
 def _of_distance(found, name, table):
     _at_most(found, f'10 {name}: hand-off between hosts', _value(table, 'handoff-remote', 'flights'), 2.4, 'flights')
     _at_most(found, f'10 {name}: a free lock', _value(table, 'uncontended', 'flights'), 2.4, 'flights')
+    _at_most(found, f'10 {name}: a take each 1.5 s', _value(table, 'usual', 'flights'), 2.6, 'flights')
     for peer in ('curator', 'kazoo', 'go-zookeeper', 'recipe'):
+        _at_least(found, f'10 {name}: a take each 1.5 s, beside {TITLES[peer]}',
+                  _ratio(table, 'usual', 'acquire p50 us', peer), 1.6)
         _at_least(found, f'10 {name}: hand-off, beside {TITLES[peer]}',
                   _ratio(table, 'handoff-remote', 'p50 us', peer), 1.7)
 

@@ -12,6 +12,9 @@ import statistics
 import time
 
 PAUSE_US = 500
+# Longer than the kernel remembers names: the usual take is that of a program which comes now and then.
+USUAL_PAUSE_US = 1500000
+USUAL_WARM, USUAL_RUN, USUAL_LOCKS = 3.5, 9, 4
 
 
 class Lengths:
@@ -53,6 +56,17 @@ def rested(clients, lengths):
     figures = _cycles(clients.worker(), 1, 1, lengths, pause_us=PAUSE_US)
     del figures['cycles/s']
     return figures
+
+
+def usual(clients, lengths):
+    """A take each 1.5 s, of each of four locks by a thread of its own."""
+    del lengths
+    worker = clients.worker()
+    for number in range(USUAL_LOCKS):
+        worker.make(f'bench{number}')
+    worker.start_cycles(USUAL_LOCKS, USUAL_LOCKS, USUAL_WARM, USUAL_RUN, pause_us=USUAL_PAUSE_US)
+    result = worker.cycles(USUAL_WARM + USUAL_RUN)
+    return _flights(clients, {'acquire p50 us': result['p50'] / 1e3}, result['p50'] / 1e3)
 
 
 def hot(clients, lengths):
@@ -157,6 +171,7 @@ EXCLUDING = ('hot', 'hot-remote', 'shared', 'fair', 'handoff-local', 'handoff-re
 SCENARIOS = {
     'uncontended': uncontended,
     'rested': rested,
+    'usual': usual,
     'hot': hot,
     'hot-remote': hot_remote,
     'many': many,
@@ -169,7 +184,7 @@ SCENARIOS = {
 # Measured on every storage, with one server and with three; the others do not depend on these.
 EVERYWHERE = ('uncontended', 'hot', 'many', 'handoff-local', 'handoff-remote')
 # Measured where the servers are far away.
-FAR = ('uncontended', 'hot-remote', 'handoff-remote')
+FAR = ('uncontended', 'usual', 'hot-remote', 'handoff-remote')
 
 
 class Clients:

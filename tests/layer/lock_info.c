@@ -112,6 +112,139 @@ static void sought(void **state)
 	rig_expect_sent(rig, "");
 }
 
+/* ---- what is remembered of it ---- */
+
+/* A lock that a taker has used, and nobody uses now. */
+static struct lock *make_used(struct rig *rig, const char *name)
+{
+	struct lock *lock;
+
+	assert_int_equal(lock_get(&rig->lc, name, 5, &lock), 0);
+	lock->batch.last_write_ok = true;
+	lock_unuse(lock);
+	return lock;
+}
+
+static bool recalls(struct rig *rig, const char *wanted)
+{
+	struct lc_lock_info info = {0};
+	bool known = lc_recall(&rig->lc, "a", &info);
+
+	rig_forget(rig);
+	if (known) {
+		info.children = 0;
+		stat_told(rig, 0, &info);
+		rig_expect_told(rig, wanted);
+	}
+	return known;
+}
+
+/* A used lock, which is watched since it was asked about. */
+static void remember(struct rig *rig)
+{
+	make_used(rig, "a");
+	ask_stat(rig);
+	rig_expect_sent(rig, "watch /locks/a");
+	answer(rig, &takers_lock, RECORD);
+	rig_forget(rig);
+}
+
+#define REMEMBERED "czxid 50 ctime 0 mtime 0 has 1 uid 7 gid 8 modes 750 640 slots 3 children 0"
+
+static void remembered(void **state)
+{
+	struct rig *rig = *state;
+
+	ask_stat(rig);
+	rig_expect_sent(rig, "get /locks/a"); /* nobody has used it */
+	answer(rig, &takers_lock, RECORD);
+	assert_false(recalls(rig, NULL));
+	remember(rig);
+	assert_int_equal(rig->quota.watch_bytes, strlen("/locks/a"));
+	assert_true(recalls(rig, REMEMBERED));
+	ask_stat(rig);
+	rig_expect_sent(rig, "get /locks/a"); /* it is watched already */
+	answer(rig, &takers_lock, RECORD);
+	assert_true(recalls(rig, REMEMBERED));
+	rig_doubt_now(rig);
+	assert_false(recalls(rig, NULL));
+	locks_forget_idle(&rig->lc);
+	assert_null(lock_find(&rig->lc, "/locks/a", strlen("/locks/a")));
+}
+
+/* Changed on another host, or removed and made again: asked for anew. */
+static void remembered_until_it_changes(void **state)
+{
+	static const enum ensemble_change changes[] = {ENSEMBLE_DATA, ENSEMBLE_DELETED};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(changes); i++) {
+		struct rig *rig = takers_begin();
+
+		remember(rig);
+		takers_change(rig, "", changes[i]);
+		assert_false(recalls(rig, NULL));
+		takers_lock.czxid = 51;
+		make_used(rig, "a");
+		ask_stat(rig);
+		rig_expect_sent(rig, "watch /locks/a");
+		answer(rig, &takers_lock, "");
+		rig_forget(rig);
+		assert_true(recalls(
+			rig,
+			"czxid 51 ctime 0 mtime 0 has 0 uid 0 gid 0 modes 0 0 slots 1 children 0"));
+		locks_forget_idle(&rig->lc);
+		rig_expect_sent(rig, "unwatch /locks/a");
+		takers_answer_watches(rig);
+		takers_end(rig);
+	}
+}
+
+/* The watch is renewed by the next question. Until then others may have changed the lock. */
+static void not_remembered_on_another_connection(void **state)
+{
+	struct rig *rig = *state;
+
+	remember(rig);
+	rig_disconnect(rig);
+	assert_false(recalls(rig, NULL));
+	rig_reconnect(rig);
+	rig_forget(rig);
+	assert_false(recalls(rig, NULL));
+	ask_stat(rig);
+	rig_expect_sent(rig, "watch /locks/a");
+	answer(rig, &takers_lock, RECORD);
+	rig_forget(rig);
+	assert_true(recalls(rig, REMEMBERED));
+	locks_forget_idle(&rig->lc);
+	takers_answer_watches(rig);
+}
+
+/* The lock is kept while the read is under way, whose answer may be an error, or none. */
+static void not_remembered_without_an_answer(void **state)
+{
+	struct rig *rig = *state;
+	struct ensemble_stat entry = {.czxid = 50, .ephemeral_owner = 9};
+
+	make_used(rig, "a");
+	ask_stat(rig);
+	locks_forget_idle(&rig->lc);
+	rig_answer_error(rig, ENSEMBLE_NOAUTH);
+	tell(rig);
+	assert_false(recalls(rig, NULL));
+	ask_stat(rig);
+	lc_cancel(ask_stat(rig));
+	rig_disconnect(rig);
+	assert_false(recalls(rig, NULL));
+	rig_reconnect(rig);
+	asking_send(&rig->lc);
+	answer(rig, &entry, ""); /* an entry is no lock */
+	assert_false(recalls(rig, NULL));
+	rig_forget(rig);
+	locks_forget_idle(&rig->lc);
+	takers_answer_watches(rig);
+}
+
 /* ---- its value ---- */
 
 static void value_told(void *ctx, int err, const char *value, size_t len)
@@ -265,10 +398,18 @@ static void one_answer_for_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TAKERS_TEST(attributes), TAKERS_TEST(no_attributes),
-		TAKERS_TEST(sought),     TAKERS_TEST(value),
-		TAKERS_TEST(queue),      TAKERS_TEST(equal_numbers),
-		TAKERS_TEST(no_queue),   TAKERS_TEST(one_answer_for_all),
+		TAKERS_TEST(attributes),
+		TAKERS_TEST(no_attributes),
+		TAKERS_TEST(sought),
+		TAKERS_TEST(remembered),
+		cmocka_unit_test(remembered_until_it_changes),
+		TAKERS_TEST(not_remembered_on_another_connection),
+		TAKERS_TEST(not_remembered_without_an_answer),
+		TAKERS_TEST(value),
+		TAKERS_TEST(queue),
+		TAKERS_TEST(equal_numbers),
+		TAKERS_TEST(no_queue),
+		TAKERS_TEST(one_answer_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

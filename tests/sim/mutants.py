@@ -1286,6 +1286,18 @@ mutant(24, 'long_names_watched', 'lock_watch.c',
        'strlen(znode) >= NAME_MAX_WHOLE',
        'false',
        unit('tests/layer/lock_watch.c'))
+mutant(24, 'remembered_on_another_connection', 'lock_info.c',
+       'known && lock_is_watched(known)',
+       'known && watch_is_armed(&known->node.watch)',
+       unit('tests/layer/lock_info.c'))
+mutant(24, 'remembered_in_doubt', 'lock_info.c',
+       'session_may_ask(lc) ? lc_path(lc, lock) : NULL',
+       'session_is_ready(lc) ? lc_path(lc, lock) : NULL',
+       unit('tests/layer/lock_info.c'))
+mutant(24, 'remembered_after_a_change', 'lock_info.c',
+       'known && lock_is_watched(known)',
+       'known && known->node.info.czxid',
+       sim())
 mutant(24, 'nobody_is_watched_coming', 'waiters.c',
        'call->taker->waiters_changed != NULL;',
        'false;',

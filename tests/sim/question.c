@@ -72,18 +72,37 @@ static void waiters_done(void *ctx, int err, bool waiters)
 	answered(question, err);
 }
 
+static void learn(struct question *question, const struct lc_lock_info *info)
+{
+	long i = question->lock - question->sim->locks;
+
+	lock_data_judge_slots(question, info->slots);
+	question->mount->known[i].czxid = info->czxid;
+	question->mount->known[i].since_us = question->asked_us; /* or later */
+}
+
 static void stat_done(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct question *question = ctx;
 
-	if (err == 0 && !question->mount->vanishing) {
-		long i = question->lock - question->sim->locks;
-
-		lock_data_judge_slots(question, info->slots);
-		question->mount->known[i].czxid = info->czxid;
-		question->mount->known[i].since_us = question->asked_us; /* or later */
-	}
+	if (err == 0 && !question->mount->vanishing)
+		learn(question, info);
 	answered(question, err);
+}
+
+/* What is remembered is as new as all that was told before. */
+static void recall(struct question *question)
+{
+	struct lc_lock_info info;
+	const long i = question->lock - question->sim->locks;
+
+	if (!lc_recall(question->mount->host.lc, question->lock->name, &info))
+		return;
+	question->sim->totals->recalls++;
+	if (info.czxid < question->mount->known[i].czxid)
+		sim_violation(question->sim, "f: lc_recall() knows the former %s",
+		              question->lock->name);
+	learn(question, &info);
 }
 
 /* Of the lock as it was made, or after a change; it may be another one by now. */
@@ -145,6 +164,7 @@ static int put_question(struct question *question, struct rng *rng)
 
 	switch (question->kind) {
 	case Q_STAT:
+		recall(question);
 		return (rng_chance(rng, 500) ? lc_seek : lc_stat)(
 			lc, lock, question->uid, stat_done, question, &question->call);
 	case Q_LIST:

@@ -234,10 +234,10 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       totals->ecanceled, totals->edeadlk, totals->upgrades);
 	printf("ENOLCK %lu, ESHUTDOWN %lu, EHOSTUNREACH %lu, EPROTO %lu\n", totals->enolck,
 	       totals->eshutdown, totals->ehostunreach, totals->eproto);
-	printf("questions %lu, unreachable %lu; marks %lu, waiters changed %lu; held too long "
-	       "%lu\n",
-	       totals->questions, totals->unreachable, totals->marks, totals->stirs,
-	       totals->overdue);
+	printf("questions %lu, unreachable %lu; locks remembered %lu; marks %lu, waiters changed "
+	       "%lu; held too long %lu\n",
+	       totals->questions, totals->unreachable, totals->recalls, totals->marks,
+	       totals->stirs, totals->overdue);
 	printf("takes by the entry of the take before %lu\n", totals->reuses);
 	printf("transactions %lu of %lu operations\n", totals->transactions,
 	       totals->transaction_ops);

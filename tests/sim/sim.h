@@ -261,7 +261,7 @@ struct sim_totals {
 	unsigned long seeds, steps, takes, grants, shared_grants, upgrades, losses;
 	unsigned long eagain, crowded, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent,
 		ecanceled, edeadlk;
-	unsigned long questions, marks, stirs, overdue;
+	unsigned long questions, recalls, marks, stirs, overdue;
 	unsigned long reuses, reloads, not_reloaded, unclaimed, deaths;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];

@@ -64,10 +64,20 @@
 /* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
 #define GRACE_US 3000000
 
+/* Of struct frontend. */
+static int told_to_change(void *ctx, const char *args, size_t len)
+{
+	struct loop *loop = ctx;
+
+	return loop->stage == LOOP_SERVES ? reload_change(&loop->reload, args, len) : -ESHUTDOWN;
+}
+
 int loop_begin(struct loop *loop)
 {
 	signal(SIGPIPE, SIG_IGN);
 	covers_init(&loop->covers);
+	loop->front->change = told_to_change;
+	loop->front->change_ctx = loop;
 	loop->signals = signals_open();
 	if (loop->signals < 0)
 		log_line(LC_ERROR, "cannot start: signalfd: %s", strerror(-loop->signals));

@@ -31,6 +31,7 @@
 #include "host/subuid.h"
 #include "port/ensemble_zookeeper.h"
 #include "request/frontend.h"
+#include "setup/change.h"
 #include "setup/check.h"
 #include "setup/credentials.h"
 #include "setup/mount_error.h"
@@ -41,6 +42,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -223,6 +225,10 @@ static void set_up_loop(struct loop *loop, const struct options *options)
 	loop->mount_records.contact = &loop->contact;
 	loop->contact.away_us = -1;
 	loop->mount_records.mountpoint = options->mountpoint;
+	if (loop->mount_records.args_len == 0) {
+		loop->mount_records.args = loop->reload.args;
+		loop->mount_records.args_len = loop->reload.args_len;
+	}
 }
 
 /* The processes beside the daemon. From here on it runs in the background. False: it is said why
@@ -332,10 +338,9 @@ int main(int argc, char **argv)
 	struct loop loop = {.front = &front, .signals = -1};
 	struct options options;
 	struct codec codec;
-	const char *mounted = NULL;
 	struct store *store = NULL;
 	bool adopts;
-	char **whole_argv = argv;
+	char **recorded = NULL, *text = NULL;
 	int status;
 
 	if (!ready_open_standard())
@@ -343,33 +348,43 @@ int main(int argc, char **argv)
 	memory_begin();
 	signals_ignore_others();
 	loop.reload.crash = supervisor_take_over();
-	adopts = reload_adopts(&argc, &argv, loop.reload.crash.signal != 0, &store, &codec,
-	                       &mounted);
-	if (!options_parse(argc, argv, mounted, &options, &status))
+	adopts = reload_adopts(&loop.reload, &loop.mount_records, &argc, &argv, &store, &codec,
+	                       &recorded);
+	if (!options_parse(argc, argv, loop.mount_records.mountpoint, &options, &status)) {
+		free(recorded);
 		return status;
-	if (options.check) {
-		status = check_all(&options, engine_port, ensemble_zookeeper_destroy);
+	}
+	loop.reload.on_lost = loop.reload.was = options.on_lost;
+	if (adopts)
+		reload_compare(&loop.reload, &loop.mount_records, &codec, &options);
+	if (options.check || options.change) {
+		status = options.change
+		                 ? change_ask(&options)
+		                 : check_all(&options, engine_port, ensemble_zookeeper_destroy);
 		options_free(&options);
 		return status;
 	}
 	/* The state that outlives the daemon is a file in memory (journal.c): a limit of the shell
 	 * that mounts is not meant for it. */
 	(void)raise_limit(RLIMIT_FSIZE, RLIM_INFINITY);
-	reload_init(&loop.reload, whole_argv);
+	reload_init(&loop.reload, argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
 	log_about(options.mountpoint);
 	fuse_set_log_func(fuse_log_line);
 	set_up_frontend(&front, &options, &loop);
+	front.facts.options = text = options_text(&options);
 	set_up_loop(&loop, &options);
 	subuid_look();
 	status = EXIT_MOUNT;
-	if (has_descriptors() && (store || begin_store(&store))) {
-		status = go_to_work(&options, &loop, store, whole_argv, adopts ? &codec : NULL);
+	if (text && has_descriptors() && (store || begin_store(&store))) {
+		status = go_to_work(&options, &loop, store, argv, adopts ? &codec : NULL);
 		store_close(store);
 		ready_fail(status);
 	}
 	reload_finish(&loop.reload);
 	options_free(&options);
+	free(text);
+	free(recorded);
 	log_finish();
 	return status;
 }

@@ -25,7 +25,7 @@
  *            record. Fields elsewhere, another meaning or a new kind of record need a new READERS.
  */
 #ifndef RECORDS_VERSION
-#define RECORDS_VERSION 6
+#define RECORDS_VERSION 7
 #define RECORDS_READS 5
 #define RECORDS_READERS 6
 #endif
@@ -118,7 +118,7 @@ static bool has_fds(struct record *record)
 
 enum part { PART_HEAD = 1, PART_MOUNT, PART_NUMBERS, PART_TOTALS, PART_PAUSES, PARTS };
 
-static void head_save_load(struct codec *codec, const char **mountpoint)
+static void head_save_load(struct codec *codec, struct mount_records *mount_records)
 {
 	unsigned version = RECORDS_VERSION, readers = RECORDS_READERS;
 	static char why[96];
@@ -131,9 +131,12 @@ static void head_save_load(struct codec *codec, const char **mountpoint)
 		codec->give_up(why);
 	codec->version = version;
 	codec->more = version > RECORDS_VERSION;
-	*mountpoint = codec_text(codec, *mountpoint);
+	mount_records->mountpoint = codec_text(codec, mount_records->mountpoint);
 	log_save_load(codec);
-	if (!*mountpoint)
+	if (codec_has(codec, 7))
+		mount_records->args =
+			codec_bytes(codec, mount_records->args, &mount_records->args_len);
+	if (!mount_records->mountpoint)
 		codec->give_up("the state belongs to no mount");
 }
 
@@ -185,7 +188,7 @@ static void part_save_load(struct codec *codec, struct mount_records *mount_reco
 {
 	switch (part) {
 	case PART_HEAD:
-		head_save_load(codec, &mount_records->mountpoint);
+		head_save_load(codec, mount_records);
 		break;
 	case PART_MOUNT:
 		mount_save_load(codec, mount_records);
@@ -357,13 +360,13 @@ const char *mount_records_explain(const struct codec *codec, const char *why)
 	return text;
 }
 
-void mount_records_read_mount(struct codec *codec, struct store *store, const char **ret_mountpoint)
+void mount_records_read_mount(struct codec *codec, struct store *store,
+                              struct mount_records *mount_records)
 {
 	const struct records records = {.memory = &store_memory, .store = store};
 
-	*ret_mountpoint = NULL;
 	read_part(codec, &records, PART_HEAD);
-	head_save_load(codec, ret_mountpoint);
+	head_save_load(codec, mount_records);
 	codec_read_all(codec);
 }
 

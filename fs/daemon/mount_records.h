@@ -22,6 +22,9 @@ struct mount_records {
 	int mount_id;
 	char device[32];
 	struct contact *contact;
+	/* The arguments that the mount runs with: host/args.h. */
+	const char *args;
+	size_t args_len;
 	int64_t stopped_us; /* a reload: when the old program stopped serving */
 	char from[32];      /* the version that has written these records */
 	/* Used in mount_records.c alone. */
@@ -52,11 +55,12 @@ int mount_records_pass(struct mount_records *mount_records, bool pass);
 /* Why records are refused, with the record that was read, and its version. Good until the next
  * call. */
 const char *mount_records_explain(const struct codec *codec, const char *why);
-/* First the mount point, which is good as long as the store; then what else is of the mount as a
- * whole; and when the engine has read its records, all objects. `codec->loads` and its other fields
- * were set by the caller. */
+/* First the mount point, and the arguments that the mount runs with (without any: they are not
+ * known), which are good as long as the store; then what else is of the mount as a whole; and when
+ * the engine has read its records, all objects. `codec->loads` and its other fields were set by the
+ * caller. */
 void mount_records_read_mount(struct codec *codec, struct store *store,
-                              const char **ret_mountpoint);
+                              struct mount_records *mount_records);
 void mount_records_read_parts(struct mount_records *mount_records, struct codec *codec);
 void mount_records_read_objects(struct mount_records *mount_records, struct codec *codec);
 

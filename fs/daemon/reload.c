@@ -2,9 +2,14 @@
 #include "daemon/reload.h"
 
 #include "daemon/supervisor_run.h"
+#include "guard/trial.h"
+#include "hold/holds_guard.h"
+#include "host/args.h"
 #include "host/helper.h"
 #include "host/log.h"
+#include "host/safe.h"
 #include "host/signals.h"
+#include "setup/options.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -70,9 +75,11 @@ static __attribute__((noreturn)) void refuse_to_adopt(const char *why)
 	_exit(supervisor_fd() >= 0 ? 1 : 32);
 }
 
-bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,
-                   struct codec *ret_codec, const char **ret_mountpoint)
+bool reload_adopts(struct reload *reload, struct mount_records *mount_records, int *argc,
+                   char ***argv, struct store **ret_store, struct codec *ret_codec,
+                   char ***ret_argv)
 {
+	bool crashed = reload->crash.signal != 0;
 	const char *text = getenv(SUPERVISOR_ENVIRONMENT_STORE), *why = NULL;
 	bool checks = *argc > 1 && strncmp((*argv)[1], OPTION, strlen(OPTION)) == 0;
 	int r;
@@ -101,8 +108,63 @@ bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_sto
 	if (!crashed)
 		memory_expect(expected_bytes(*ret_store));
 	adopted = ret_codec;
-	mount_records_read_mount(ret_codec, *ret_store, ret_mountpoint);
+	mount_records_read_mount(ret_codec, *ret_store, mount_records);
+	if (!crashed || mount_records->args_len == 0)
+		return true;
+	*ret_argv = args_split((*argv)[0], mount_records->args, mount_records->args_len);
+	if (!*ret_argv)
+		ret_codec->give_up(strerror(ENOMEM));
+	*argv = *ret_argv;
+	*argc = args_count(*ret_argv);
 	return true;
+}
+
+/* Why the mount cannot go on with the options; NULL: it can. */
+static const char *compare_options(struct reload *reload, const struct mount_records *mount_records,
+                                   const struct options *options)
+{
+	char **argv = args_split("zklockfs", mount_records->args, mount_records->args_len);
+	struct options was;
+	const char *why;
+	int status;
+
+	if (!argv ||
+	    !options_parse(args_count(argv), argv, mount_records->mountpoint, &was, &status)) {
+		free(argv);
+		return "the options that the mount has cannot be read";
+	}
+	why = options_forbid(&was, options);
+	reload->was = was.on_lost;
+	options_free(&was);
+	free(argv);
+	return why;
+}
+
+void reload_compare(struct reload *reload, struct mount_records *mount_records, struct codec *codec,
+                    const struct options *options)
+{
+	const char *why = options->check || options->change ? "these are no options of a mount"
+	                  : codec->crashed || mount_records->args_len == 0
+	                          ? NULL
+	                          : compare_options(reload, mount_records, options);
+
+	if (why)
+		codec->give_up(why);
+	/* The record is written again meanwhile. */
+	reload->former = mount_records->args_len ? malloc(mount_records->args_len) : NULL;
+	if (mount_records->args_len && !reload->former)
+		codec->give_up(strerror(ENOMEM));
+	if (reload->former)
+		mount_records->args =
+			memcpy(reload->former, mount_records->args, mount_records->args_len);
+	if (!codec->checks || options->on_lost == ON_LOST_NONE || reload->was != ON_LOST_NONE)
+		return;
+	why = trial_stop();
+	if (why) {
+		printf("on_lost could stop nobody here: %s\n", why);
+		(void)fflush(stdout);
+		_exit(1);
+	}
 }
 
 void reload_read(struct reload *reload, struct codec *codec)
@@ -113,6 +175,58 @@ void reload_read(struct reload *reload, struct codec *codec)
 		return;
 	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->mount_records->from);
 	_exit(fflush(stdout) == 0 ? 0 : 1);
+}
+
+/* ---- another guardian ---- */
+
+/* After a crash right before its end was recorded, the guardian that was read leaves. */
+static bool has_the_right_guardian(const struct reload *reload)
+{
+	const struct guardian *guardian = reload->front->guardian;
+
+	if (reload->on_lost == ON_LOST_NONE)
+		return !guardian;
+	return guardian && reload->was == reload->on_lost && !guardian_leaves(guardian);
+}
+
+/* A step at a time, and a record after each: whichever of them was the last, the next process finds
+ * a guardian that it knows, or none. Holders that are there stay, and each gets a new slot. Until
+ * they are recorded the new guardian has no deadline, and takes nobody for a loser. */
+static void change_guardian(struct reload *reload)
+{
+	struct frontend *front = reload->front;
+	struct guardian *former = front->guardian;
+	const struct mount_records *mount_records = reload->mount_records;
+	int r;
+
+	if (former) {
+		guardian_end(former, true);
+		front->guardian = NULL;
+		holds_guard(front);
+		(void)mount_records_write(reload->mount_records, true);
+	}
+	if (reload->on_lost == ON_LOST_NONE)
+		return;
+	r = guardian_start(reload->on_lost, &front->guardian);
+	if (r < 0) {
+		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(-r));
+		return;
+	}
+	guardian_mounted(front->guardian, mount_records->mount_id, mount_records->device);
+	holds_guard(front);
+	supervisor_give(SUPERVISOR_GUARDIAN, guardian_fd(front->guardian));
+	supervisor_give(SUPERVISOR_GUARDIAN_PAGE, guardian_page(front->guardian));
+}
+
+/* From now on a process after a crash has these options, too. */
+static void take_options(struct reload *reload)
+{
+	if (!has_the_right_guardian(reload))
+		change_guardian(reload);
+	reload->mount_records->args = reload->args;
+	reload->mount_records->args_len = reload->args_len;
+	(void)mount_records_write(reload->mount_records, true);
+	guardian_deadline(reload->front->guardian, store_deadline(reload->front->records.store));
 }
 
 void reload_done(struct reload *reload)
@@ -129,6 +243,7 @@ void reload_done(struct reload *reload)
 	} else {
 		counted.reloads++;
 	}
+	take_options(reload);
 	reload->mount_records->looked_ns = 0; /* the next record has that count */
 	answers_wake_all(front);
 	lc_status(front->lc, &status);
@@ -161,6 +276,9 @@ static char *find_program(void)
 void reload_init(struct reload *reload, char **argv)
 {
 	reload->argv = argv;
+	reload->args = args_join(argv, &reload->args_len);
+	if (!reload->args || reload->args_len > ARGS_BYTES_MAX)
+		reload->args_len = 0; /* those of the supervisor count */
 	reload->program = find_program();
 	reload->output = -1;
 }
@@ -168,6 +286,9 @@ void reload_init(struct reload *reload, char **argv)
 void reload_finish(struct reload *reload)
 {
 	free(reload->program);
+	free(reload->args);
+	free(reload->former);
+	free(reload->next);
 }
 
 static void forget_child(struct reload *reload)
@@ -194,6 +315,11 @@ void reload_give_up(struct reload *reload, const char *why)
 		return;
 	reload_step(reload, RELOAD_NONE, 0);
 	memory_spare_end(&reload->spare);
+	free(reload->next);
+	reload->next = NULL;
+	reload->front->facts.refused++;
+	reload->front->facts.why_refused =
+		safe_text(reload->why, sizeof(reload->why), why, SAFE_LINE);
 	log_line(LC_ERROR, "no reload, this program goes on: %s: %s",
 	         reload->program ? reload->program : "zklockfs", why);
 }
@@ -207,17 +333,31 @@ void reload_ask(struct reload *reload)
 		reload_give_up(reload, "the path of this program is not known");
 }
 
+int reload_change(struct reload *reload, const char *args, size_t len)
+{
+	if (reload->stage != RELOAD_NONE)
+		return -EBUSY;
+	reload->next = args_split(reload->argv[0], args, len);
+	if (!reload->next)
+		return -EINVAL;
+	reload_ask(reload);
+	return 0;
+}
+
+static char **next_argv(const struct reload *reload)
+{
+	return reload->next ? reload->next : reload->argv;
+}
+
 /* ---- the other program checks the records ---- */
 
 static _Noreturn void be_the_checker(const struct reload *reload, int state, int output)
 {
 	int null = open("/dev/null", O_RDWR);
-	size_t count = 0;
-	char **argv;
+	char *const *next = next_argv(reload);
+	size_t count = (size_t)args_count(next);
+	char **argv = calloc(count + 2, sizeof(*argv));
 
-	while (reload->argv[count])
-		count++;
-	argv = calloc(count + 2, sizeof(*argv));
 	if (!argv || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
 	    dup2(output, STDERR_FILENO) < 0)
 		_exit(1);
@@ -225,9 +365,9 @@ static _Noreturn void be_the_checker(const struct reload *reload, int state, int
 	if (state < 0 || fcntl(state, F_SETFD, 0) < 0)
 		_exit(1);
 	signals_unblock_all();
-	argv[0] = reload->argv[0];
+	argv[0] = next[0];
 	argv[1] = (char[]){OPTION "3"};
-	memcpy(argv + 2, reload->argv + 1, (count - 1) * sizeof(*argv));
+	memcpy(argv + 2, next + 1, (count - 1) * sizeof(*argv));
 	execv(reload->program, argv);
 	printf("%s\n", strerror(errno));
 	(void)fflush(stdout);
@@ -329,7 +469,7 @@ static const char *exec_program(const struct reload *reload)
 	if (error == 0) {
 		supervisor_pass(true);
 		(void)fcntl(fd, F_SETFD, 0);
-		execv(reload->program, reload->argv);
+		execv(reload->program, next_argv(reload));
 		error = errno;
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 		supervisor_pass(false);

@@ -20,10 +20,13 @@
 
 #include "daemon/mount_records.h"
 #include "daemon/supervisor.h"
+#include "guard/guardian.h"
 #include "host/memory.h"
 #include "request/frontend.h"
 
 #include <poll.h>
+
+struct options;
 
 enum reload_stage { RELOAD_NONE, RELOAD_ASKED, RELOAD_CHECKING, RELOAD_SETTLING };
 
@@ -33,7 +36,13 @@ struct reload {
 	char **argv;
 	char *program;                 /* the path of this program */
 	struct supervisor_crash crash; /* of the daemon before; signal 0: it was a planned reload */
+	enum on_lost on_lost, was;     /* by these options; as the mount's guardian does it */
 	/* Used in reload.c alone. */
+	char *args; /* argv as the ledger has it, */
+	size_t args_len;
+	char *former;  /*   and those that the mount ran with before; or NULL */
+	char **next;   /* the argv of the program that comes, if it has another one; malloced */
+	char why[256]; /* the last one failed */
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
@@ -44,11 +53,13 @@ struct reload {
 
 /* ---- the program that goes ---- */
 
-/* `argv`: the arguments of the other program. */
+/* `argv`: the arguments of the mount. */
 void reload_init(struct reload *reload, char **argv);
 void reload_finish(struct reload *reload);
 /* A reload is to begin. */
 void reload_ask(struct reload *reload);
+/* The same, with these arguments (host/args.h) for the other program. 0 or -errno. */
+int reload_change(struct reload *reload, const char *args, size_t len);
 /* The reload, if one is under way, ends without success. */
 void reload_give_up(struct reload *reload, const char *why);
 /* A child has ended. */
@@ -64,12 +75,18 @@ void reload_process(struct reload *reload, bool settled);
 
 /* Whether this process takes over from another program, or only says whether it could (`checks`),
  * by its first argument and its environment. Then: the store of that program, a codec to read it,
- * and the mount point that was read. */
-bool reload_adopts(int *argc, char ***argv, bool crashed, struct store **ret_store,
-                   struct codec *ret_codec, const char **ret_mountpoint);
+ * and what the ledger has of mount point and arguments. After a crash the arguments are these, and
+ * not those that the supervisor gives, which has started the mount: *ret_argv, for free(3). */
+bool reload_adopts(struct reload *reload, struct mount_records *mount_records, int *argc,
+                   char ***argv, struct store **ret_store, struct codec *ret_codec,
+                   char ***ret_argv);
+/* These options may take the place of those that the mount has, or codec->give_up(). */
+void reload_compare(struct reload *reload, struct mount_records *mount_records, struct codec *codec,
+                    const struct options *options);
 /* Reads all objects. To check, it then says yes, and ends the process. */
 void reload_read(struct reload *reload, struct codec *codec);
-/* This program serves: all pollers are to poll again. */
+/* This program serves: all pollers are to poll again, and who loses a lock is stopped as the
+ * options say. */
 void reload_done(struct reload *reload);
 
 #endif

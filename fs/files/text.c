@@ -166,7 +166,8 @@ static int ask_for(struct opening *opening)
 
 static bool is_writable(const struct node *node)
 {
-	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY;
+	return node->kind == NODE_VALUE || node->kind == NODE_SLOTS || node->kind == NODE_ENTRY ||
+	       node->kind == NODE_OPTIONS;
 }
 
 void text_open(struct frontend *front, struct request *req, struct node *node, int flags)
@@ -286,6 +287,20 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 	return evict_entry(parked, command_written);
 }
 
+/* The file may have come to a process that could not open it. */
+static void write_options(const struct frontend *front, struct request *req, const char *data,
+                          size_t size)
+{
+	int r = req->in.uid == 0 || req->in.uid == front->uid
+	                ? front->change(front->change_ctx, data, size)
+	                : -EPERM;
+
+	if (r < 0)
+		reply_err(req, -r);
+	else
+		reply_write(req, size);
+}
+
 static void text_write(struct open_file *file, struct request *req, const char *data, size_t size,
                        off_t off)
 {
@@ -294,6 +309,10 @@ static void text_write(struct open_file *file, struct request *req, const char *
 
 	if (node->kind == NODE_VALUE) {
 		value_write(text_of(file), req, data, size, off);
+		return;
+	}
+	if (node->kind == NODE_OPTIONS) {
+		write_options(file->front, req, data, size);
 		return;
 	}
 	if (!is_writable(node)) {

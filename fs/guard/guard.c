@@ -45,8 +45,17 @@ struct guard {
 	unsigned long looks_ended;
 };
 
-/* The lease is as good as over, or there is none: all holders have lost. False: nobody holds. */
-static bool lose_all(struct page *page)
+/* When holders lose; INT64_MAX: the daemon has told no deadline yet, or nobody holds any more. */
+static int64_t end_of_holders(const struct page *page, int64_t lead_us)
+{
+	int64_t deadline_us = atomic_load(&page->deadline_us);
+
+	return deadline_us == INT64_MIN ? INT64_MAX : deadline_us - lead_us;
+}
+
+/* The lease is as good as over: all holders have lost. False: nobody holds. The deadline is read
+ * after a slot is seen held: it may be one that has moved on since this look began. */
+static bool lose_all(struct page *page, int64_t lead_us, int64_t now_us)
 {
 	int used = atomic_load(&page->used);
 	bool any = false;
@@ -54,7 +63,7 @@ static bool lose_all(struct page *page)
 	for (int i = 0; i < used; i++) {
 		unsigned word = atomic_load(&page->slots[i].word);
 
-		if (STATE_OF(word) == SLOT_HELD)
+		if (STATE_OF(word) == SLOT_HELD && end_of_holders(page, lead_us) <= now_us)
 			any |= atomic_compare_exchange_strong(&page->slots[i].word, &word,
 			                                      WITH_STATE(word, SLOT_LOST));
 	}
@@ -197,7 +206,9 @@ static int64_t next_look(const struct guard *guard, const struct round_lost *los
 /* No holder is left to guard, and none will come. */
 static bool is_over(const struct guard *guard, const struct round_lost *lost)
 {
-	if (guard->daemon || any_held(guard->page) || guard->looking)
+	bool guards = atomic_load(&guard->page->deadline_us) != INT64_MIN;
+
+	if (guard->daemon || (guards && any_held(guard->page)) || guard->looking)
 		return false;
 	return lost->count == 0 || (guard->quiet && (!round_hangs(guard->round) ||
 	                                             clock_now_us() - lost->newest_us > HANGS_US));
@@ -208,11 +219,10 @@ static void run(struct guard *guard)
 	int64_t lead = guardian_lead_us(guard->on_lost);
 
 	while (!atomic_load(&guard->page->clean)) {
-		int64_t deadline = atomic_load(&guard->page->deadline_us), now = clock_now_us();
-		int64_t at = deadline == INT64_MIN ? INT64_MAX : deadline - lead;
+		int64_t at = end_of_holders(guard->page, lead), now = clock_now_us();
 		int64_t overdue = lose_overdue(guard->page, now);
-		bool late = deadline == INT64_MIN || at <= now;
-		struct round_lost lost = look(guard, late && lose_all(guard->page));
+		bool late = at <= now;
+		struct round_lost lost = look(guard, late && lose_all(guard->page, lead, now));
 		int64_t look_at;
 
 		log_tend();

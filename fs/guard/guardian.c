@@ -150,6 +150,11 @@ void guardian_deadline(struct guardian *guardian, int64_t deadline_us)
 		wake(guardian);
 }
 
+bool guardian_leaves(const struct guardian *guardian)
+{
+	return guardian && atomic_load(&guardian->page->clean);
+}
+
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device)
 {
 	if (!guardian)
@@ -244,7 +249,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	slot->pid = who->process.pid;
 	slot->uid = who->uid;
 	slot->start = who->process.start;
-	slot->number = number_of(who->process.pid);
+	slot->number = who->number ? who->number : number_of(who->process.pid);
 	slot->ino = who->ino;
 	copy_path(page->locks[i], who->lock);
 	limit_slot(guardian, i, who->until_us);

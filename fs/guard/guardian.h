@@ -95,18 +95,22 @@ void guardian_end(struct guardian *guardian, bool clean);
 /* All for the daemon; a NULL guardian is no guardian. */
 /* Which mount's lock files these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
+/* Without a deadline, as at first, it takes nobody for a loser. */
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
+/* It was told to end clean; who told it did not live to record that. False for NULL. */
+bool guardian_leaves(const struct guardian *guardian);
 /* A process that has a lock file open. */
 struct guarded {
 	uid_t uid; /* of the taker; another user's process may have got the file */
 	struct process_id process;
+	uint64_t number;  /* process_number() of it; 0: it is asked for, since it waits for us */
 	const char *lock; /* for the log */
 	uint64_t ino;     /* of the lock file */
 	int64_t until_us; /* it may hold so long; INT64_MAX */
 };
 
 /* The process holds now. Returns a slot; -ENOLCK: too many are guarded; -ESHUTDOWN: the guardian is
- * dead. While its request is pending. */
+ * dead. While its request is pending, or with its number. */
 int guardian_hold(struct guardian *guardian, const struct guarded *who);
 /* The process has a lock file open that needs no hold, and must not be taken for a loser. Returns a
  * slot, or as above. While its request is pending. */

@@ -24,25 +24,44 @@ static struct advisory *advisory_of(struct open_file *file)
 
 /* ---- opening and closing ---- */
 
-/* The guardian must tell the opener from a process that has lost the lock. 0 or -errno. */
-static int begin_advisory(struct advisory *file, struct request *req)
+/* The guardian must tell the opener from a process that has lost the lock. `number`: as of struct
+ * guarded. 0 or -errno. */
+static int see_opener(struct advisory *file, uid_t uid, uint64_t number)
 {
 	struct guardian *guardian = file->lock_file.base.front->guardian;
 	const struct node *node = file->lock_file.base.node;
-	struct guarded guarded;
-
-	file->opener_life = -1;
-	family_identify((pid_t)req->in.pid, &file->opener);
-	guarded = (struct guarded){
-		.uid = req->in.uid,
+	const struct guarded guarded = {
+		.uid = uid,
 		.process = file->opener.process,
+		.number = number,
 		.lock = node->lock,
 		.ino = node->ino,
 		.until_us = INT64_MAX,
 	};
+
 	file->slot = guardian ? guardian_see(guardian, &guarded) : -1;
-	if (guardian && file->slot < 0)
-		return file->slot;
+	return guardian && file->slot < 0 ? file->slot : 0;
+}
+
+void advisory_guard(struct open_file *base)
+{
+	struct advisory *file = advisory_of(base);
+	const struct process_ref opener = {.pid = file->opener.process.pid,
+	                                   .fd = file->opener_life};
+
+	(void)see_opener(file, budget_uid(base), process_number(&opener));
+	record_touch(&base->record);
+}
+
+static int begin_advisory(struct advisory *file, struct request *req)
+{
+	int r;
+
+	file->opener_life = -1;
+	family_identify((pid_t)req->in.pid, &file->opener);
+	r = see_opener(file, req->in.uid, 0);
+	if (r < 0)
+		return r;
 	file->opener_life = family_watch(file->opener.process.pid);
 	return 0;
 }

@@ -32,6 +32,8 @@ struct advisory {
 
 /* Answers the request. */
 void advisory_open(struct frontend *front, struct request *req, struct node *node);
+/* The mount has another guardian, or none. */
+void advisory_guard(struct open_file *file);
 void advisory_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
 
 #endif

@@ -45,6 +45,10 @@ struct frontend {
 	struct answers answers; /*   and answers that are to leave */
 	struct pauses pauses;
 	bool traces; /* each request is told of: trace.h */
+	/* Somebody who may wants the mount to go on with these arguments (host/args.h): 0, once
+	 * that has begun; or -errno. */
+	int (*change)(void *ctx, const char *args, size_t len);
+	void *change_ctx;
 	int64_t (*clock_us)(void);
 };
 

@@ -472,11 +472,33 @@ static void check_clocks(struct check *check)
 		    "wall clock: /dev/vmclock0, or the module ptp_kvm");
 }
 
+/* Without a word if it cannot be read: so is the status then. */
+static void check_options_there(struct check *check, const char *path)
+{
+	char text[65536], name[4200], differ[768];
+	int fd;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%s/.zklockfs/options", path);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (*options_differ(check->options, text, differ, sizeof(differ)))
+		say(check, RISK, "mount point: the mount runs with %s: zklockfs --reload", differ);
+	else
+		say(check, OK, "mount point: the mount runs with these options");
+}
+
 static void check_mount_there(struct check *check, const char *path)
 {
 	char status[4096], line[64];
 	FILE *file;
 
+	check_options_there(check, path);
 	snprintf(status, sizeof(status), "%s/.zklockfs/status", path);
 	file = fopen(status, "re");
 	if (file && fgets(line, sizeof(line), file))

@@ -39,8 +39,8 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-/* The topmost mount there, if it is a zklockfs. */
-bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
+/* The topmost mount there, if it is a zklockfs. `ret_source`: malloced; or NULL. */
+static bool identify(const char *path, int *ret_mount_id, char ret_device[32], char **ret_source)
 {
 	FILE *file = fopen(MOUNTS_OWN, "re");
 	char *line = NULL;
@@ -51,20 +51,43 @@ bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32
 		return false;
 	while (getline(&line, &size, file) >= 0) {
 		char where[4096], device[32], *rest = strstr(line, " - ");
-		int id;
+		int id, source = 0;
 
 		if (!rest || sscanf(line, "%d %*s %31s %*s %4095[^ ]", &id, device, where) != 3)
 			continue;
 		unescape(where);
 		if (strcmp(where, path) != 0)
 			continue;
-		found = strncmp(rest + 3, MOUNTPOINT_TYPE " ", strlen(MOUNTPOINT_TYPE " ")) == 0;
+		(void)sscanf(rest, " - " MOUNTPOINT_TYPE " %n", &source);
+		found = source > 0;
 		*ret_mount_id = id;
 		strcpy(ret_device, device);
+		if (!ret_source)
+			continue;
+		free(*ret_source);
+		*ret_source = found ? strndup(rest + source, strcspn(rest + source, " ")) : NULL;
+		if (*ret_source)
+			unescape(*ret_source);
 	}
 	free(line);
 	fclose(file);
 	return found;
+}
+
+bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
+{
+	return identify(path, ret_mount_id, ret_device, NULL);
+}
+
+char *mountpoint_source(const char *path)
+{
+	char device[32], *source = NULL, *real = realpath(path, NULL);
+	int id;
+
+	if (real)
+		(void)identify(real, &id, device, &source);
+	free(real);
+	return source;
 }
 
 bool mountpoint_is_zklockfs(const char *path)

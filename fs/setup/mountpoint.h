@@ -30,6 +30,9 @@ void mountpoint_unlock(int lock);
 bool mountpoint_is_zklockfs(const char *path);
 /* Its number and its device, such as "0:57", from mountinfo(5). */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);
+/* The source that the kernel has of the zklockfs there, as it was mounted. Malloced; NULL: there is
+ * none. */
+char *mountpoint_source(const char *path);
 /* No filesystem has that device any more: of the one that had it, no file is open. False: it is
  * not known. If a mount with that device is there, it is asked: never in the loop. */
 bool mountpoint_is_gone(const char *device);

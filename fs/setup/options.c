@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup/options.h"
 
+#include "host/args.h"
 #include "host/duration.h"
 #include "host/safe.h"
 #include "setup/credentials.h"
 #include "setup/mountpoint.h"
+#include "setup/options_file.h"
 #include "setup/source.h"
 #include "tree/facts.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +23,7 @@
 static const char usage[] =
 	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
 	"       zklockfs --check [-o OPTION[,OPTION...]] SERVERS[/ROOT] [MOUNTPOINT]\n"
+	"       zklockfs --reload [-o OPTION[,OPTION...]] [SERVERS[/ROOT]] MOUNTPOINT\n"
 	"\n"
 	"Mounts the locks of a ZooKeeper ensemble. Each directory is a lock: opening its\n"
 	"file `lock` for writing acquires the lock, closing that file releases it.\n"
@@ -30,6 +34,7 @@ static const char usage[] =
 	"  -f   stay in the foreground, log to stderr\n"
 	"  -d   like -f, and log each answered request\n"
 	"  --check         say of each thing that a mount needs whether it is right\n"
+	"  --reload        have the mount go on with this program and these options\n"
 	"  -h, --help      print this text\n"
 	"  -V, --version   print the versions\n"
 	"\n"
@@ -43,8 +48,8 @@ static const char usage[] =
 	"  mkroot                make ROOT if it is absent; /locks is always made\n"
 	"  on_lost=none|term|kill  how to stop processes that lose a lock (none)\n"
 	"  noreuse, reuse        give up the place of a process that takes again at once\n"
-	"  log_takes             log each grant, release and refusal\n"
-	"  audit                 log each hold when it ends\n"
+	"  log_takes, nolog_takes  log each grant, release and refusal\n"
+	"  audit, noaudit        log each hold when it ends\n"
 	"  nokeeper, keeper      do not restart the daemon after a crash\n"
 	"  noprotect, protect    leave the empty mount point as it is\n"
 	"  metrics_locks=N       show the N longest-held locks in the metrics (0)\n"
@@ -53,21 +58,23 @@ static const char usage[] =
 	"  uid=N, gid=N          owner of locks that other clients made (the mounter)\n"
 	"  umask=MASK            bits removed from the mode 0777 of such locks (022)\n"
 	"  allow_other           let other users in; always set when root mounts\n"
+	"  remount               as --reload, for mount(8)\n"
 	"  ro, noatime, context=... as for every mount\n";
 
-enum key { KEY_FORWARD };
+enum key { KEY_CONTEXT, KEY_KERNEL };
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
 	char *host, *clients, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
-	int mkroot, noreuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime;
-	bool all_users;
+	int mkroot, noreuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime, all_users;
 	int help, version, check, foreground, debug;
+	int reload, remount;
 	char *source, *mountpoint;
 	const char *mounted;
-	char *bad;     /* an unknown argument */
-	char *extra;   /* the first argument too many */
-	char *forward; /* options for libfuse and the kernel */
+	char *bad;      /* an unknown argument */
+	char *kernels;  /* an option that only mount(8) names, as it found it */
+	char *extra;    /* the first argument too many */
+	char *contexts; /* options for the kernel, as one */
 };
 
 #define VALUE(name, field)                                 \
@@ -93,7 +100,9 @@ static const struct fuse_opt table[] = {
 	{"reuse", offsetof(struct raw, noreuse), 0}, /* as it is anyway */
 	{"noreuse", offsetof(struct raw, noreuse), 1},
 	{"log_takes", offsetof(struct raw, log_takes), 1},
+	{"nolog_takes", offsetof(struct raw, log_takes), 0},
 	{"audit", offsetof(struct raw, audit), 1},
+	{"noaudit", offsetof(struct raw, audit), 0},
 	{"keeper", offsetof(struct raw, nokeeper), 0}, /* the same */
 	{"nokeeper", offsetof(struct raw, nokeeper), 1},
 	{"protect", offsetof(struct raw, noprotect), 0}, /* the same */
@@ -109,14 +118,19 @@ static const struct fuse_opt table[] = {
 	{"-V", offsetof(struct raw, version), 1},
 	{"--version", offsetof(struct raw, version), 1},
 	{"--check", offsetof(struct raw, check), 1},
+	{"--reload", offsetof(struct raw, reload), 1},
+	{"remount", offsetof(struct raw, remount), 1},
 	{"-f", offsetof(struct raw, foreground), 1},
 	{"-d", offsetof(struct raw, debug), 1},
 	{"debug", offsetof(struct raw, debug), 1},
-	FUSE_OPT_KEY("allow_other", KEY_FORWARD),
-	FUSE_OPT_KEY("context=", KEY_FORWARD),
-	FUSE_OPT_KEY("fscontext=", KEY_FORWARD),
-	FUSE_OPT_KEY("defcontext=", KEY_FORWARD),
-	FUSE_OPT_KEY("rootcontext=", KEY_FORWARD),
+	{"allow_other", offsetof(struct raw, all_users), 1},
+	FUSE_OPT_KEY("context=", KEY_CONTEXT),
+	FUSE_OPT_KEY("fscontext=", KEY_CONTEXT),
+	FUSE_OPT_KEY("defcontext=", KEY_CONTEXT),
+	FUSE_OPT_KEY("rootcontext=", KEY_CONTEXT),
+	FUSE_OPT_KEY("user_id=", KEY_KERNEL),
+	FUSE_OPT_KEY("group_id=", KEY_KERNEL),
+	FUSE_OPT_KEY("max_read=", KEY_KERNEL),
 	FUSE_OPT_END,
 };
 
@@ -153,25 +167,29 @@ static bool is_ignored(const char *arg)
 	return false;
 }
 
-/* 0: the option is taken. libfuse gets only the forwarded ones. */
+static int keep_first(char **to, const char *arg)
+{
+	if (!*to)
+		*to = strdup(arg);
+	return *to ? 0 : -1;
+}
+
+/* 0: the option is taken. libfuse gets none of them. */
 static int take_option(void *data, const char *arg, int key, struct fuse_args *outargs)
 {
 	struct raw *raw = data;
 
 	(void)outargs;
 	switch (key) {
-	case KEY_FORWARD:
-		raw->all_users |= strcmp(arg, "allow_other") == 0;
-		/* Commas in its value, as in context=, come escaped and must stay so. */
-		return fuse_opt_add_opt_escaped(&raw->forward, arg);
+	case KEY_CONTEXT:
+		/* Commas in its value come escaped and must stay so. */
+		return fuse_opt_add_opt_escaped(&raw->contexts, arg);
+	case KEY_KERNEL:
+		return keep_first(&raw->kernels, arg);
 	case FUSE_OPT_KEY_NONOPT:
 		return take_argument(raw, arg);
 	default:
-		if (is_ignored(arg))
-			return 0;
-		if (!raw->bad)
-			raw->bad = strdup(arg);
-		return raw->bad ? 0 : -1;
+		return is_ignored(arg) ? 0 : keep_first(&raw->bad, arg);
 	}
 }
 
@@ -258,7 +276,7 @@ static bool read_mountpoint(const struct raw *raw, struct options *options, int 
 {
 	const char *why = strerror(ENOMEM);
 
-	if (raw->check) {
+	if (raw->check || options->change) {
 		options->mountpoint = raw->mountpoint ? strdup(raw->mountpoint) : NULL;
 		return true;
 	}
@@ -283,9 +301,9 @@ static bool read_fuse_args(const struct raw *raw, struct options *options, int *
 		name = NULL;
 	/* Always set: files with an x bit have text that any host's takers have written. */
 	ok = add_if(&opts, true, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") &&
-	     add_if(&opts, geteuid() == 0, "allow_other") && name &&
+	     add_if(&opts, options->all_users, "allow_other") && name &&
 	     fuse_opt_add_opt_escaped(&opts, name) == 0 &&
-	     add_if(&opts, raw->forward, raw->forward) && add_if(&opts, raw->read_only, "ro") &&
+	     add_if(&opts, raw->contexts, raw->contexts) && add_if(&opts, raw->read_only, "ro") &&
 	     add_if(&opts, raw->no_atime, "noatime") &&
 	     fuse_opt_add_arg(&options->fuse_args, "zklockfs") == 0 &&
 	     fuse_opt_add_arg(&options->fuse_args, "-o") == 0 &&
@@ -346,7 +364,8 @@ static bool read_credentials(const struct raw *raw, struct options *options, int
 		return complain(ret_status, EXIT_USAGE, "credentials=%s: the path must be absolute",
 		                raw->credentials);
 	options->credentials = credentials_read(raw->credentials, &why);
-	return options->credentials ||
+	options->credentials_file = strdup(raw->credentials);
+	return (options->credentials && options->credentials_file) ||
 	       complain(ret_status, EXIT_MOUNT, "credentials=%s: %s", raw->credentials, why);
 }
 
@@ -402,10 +421,6 @@ static bool complain_unknown(const char *option, int *ret_status)
 	size_t length = strcspn(option, "=");
 	const char *pattern = find_pattern(option, length);
 
-	if (strcmp(option, "remount") == 0)
-		return complain(ret_status, EXIT_USAGE,
-		                "a mount cannot change its options: unmount it, or restart its "
-		                "unit");
 	if (pattern)
 		return complain(ret_status, EXIT_USAGE,
 		                pattern[length] ? "'%s': %.*s needs a value, as in %.*s=..."
@@ -430,6 +445,8 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	}
 	if (raw->bad)
 		return complain_unknown(raw->bad, ret_status);
+	if (raw->kernels && !raw->remount)
+		return complain(ret_status, EXIT_USAGE, "unknown option '%s'", raw->kernels);
 	if (raw->extra)
 		return complain(ret_status, EXIT_USAGE,
 		                "too many arguments: options stand behind -o, as in -o %s",
@@ -440,11 +457,14 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->foreground = raw->foreground || raw->debug;
 	options->debug = raw->debug;
 	options->check = raw->check;
+	options->change = raw->reload || raw->remount;
 	options->reuse = !raw->noreuse;
 	options->log_takes = raw->log_takes;
 	options->audit = raw->audit;
 	options->supervisor = !raw->nokeeper;
 	options->all_users = geteuid() == 0 || raw->all_users;
+	options->no_atime = raw->no_atime;
+	options->contexts = raw->contexts ? strdup(raw->contexts) : NULL;
 	options->protect = !raw->noprotect;
 	options->has_tick_time = raw->tick_time != NULL;
 	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
@@ -454,26 +474,333 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	       read_fuse_args(raw, options, ret_status);
 }
 
+static void free_raw(struct raw *raw)
+{
+	for (const struct fuse_opt *option = table; option->templ; option++)
+		if (strchr(option->templ, '%'))
+			free(*(char **)((char *)raw + option->offset));
+	free(raw->contexts);
+	free(raw->kernels);
+	free(raw->source);
+	free(raw->mountpoint);
+	free(raw->extra);
+	free(raw->bad);
+	*raw = (struct raw){.mounted = raw->mounted};
+}
+
+/* ---- what a mount runs with, and may change to ---- */
+
+enum kept_kind {
+	KEPT_TEXT,
+	KEPT_OPTIONS,
+	KEPT_TIME,
+	KEPT_FLAG,
+	KEPT_NUMBER,
+	KEPT_OCTAL,
+	KEPT_LOSS
+};
+
+#define AT(field) offsetof(struct options, field)
+#define OF_START "the kernel has it from the start"
+
+/* Each option, and whether a reload takes it over. What counts at the start alone is taken over,
+ * too: so a mount runs with what its file says. */
+static const struct kept {
+	const char *name;
+	enum kept_kind kind;
+	size_t at;
+	const char *forbids; /* why it stays as it is; NULL: it is taken over */
+	bool grows;          /* it may become larger all the same */
+	const char *no;      /* the option that takes the flag off; NULL: there is none */
+} kept_options[] = {
+	{"servers", KEPT_TEXT, AT(servers), NULL, false, NULL},
+	{"root", KEPT_TEXT, AT(root), "its locks are others", false, NULL},
+	{"session_timeout", KEPT_TIME, AT(session_timeout_us),
+         "the locks rest on the longer session", true, NULL},
+	{"tick_time", KEPT_TIME, AT(tick_time_us), "the lease rests on the longer tick", true,
+         NULL},
+	{"connect_timeout", KEPT_TIME, AT(connect_timeout_us), NULL, false, NULL},
+	{"retry", KEPT_TIME, AT(retry_us), NULL, false, NULL},
+	{"drain", KEPT_TIME, AT(drain_us), NULL, false, NULL},
+	{"credentials", KEPT_TEXT, AT(credentials_file), "the locks are for that user", false,
+         NULL},
+	{"mkroot", KEPT_FLAG, AT(make_root), NULL, false, NULL},
+	{"on_lost", KEPT_LOSS, AT(on_lost), NULL, false, NULL},
+	{"reuse", KEPT_FLAG, AT(reuse), NULL, false, "noreuse"},
+	{"log_takes", KEPT_FLAG, AT(log_takes), NULL, false, "nolog_takes"},
+	{"audit", KEPT_FLAG, AT(audit), NULL, false, "noaudit"},
+	{"debug", KEPT_FLAG, AT(debug), NULL, false, NULL},
+	{"keeper", KEPT_FLAG, AT(supervisor), "the supervisor is there from the start, or never",
+         false, "nokeeper"},
+	{"protect", KEPT_FLAG, AT(protect), NULL, false, "noprotect"},
+	{"metrics_locks", KEPT_NUMBER, AT(metrics_locks), NULL, false, NULL},
+	{"host", KEPT_TEXT, AT(host), "the entries have that name", false, NULL},
+	{"clients", KEPT_TEXT, AT(clients), "the entries have names of that family", false, NULL},
+	{"uid", KEPT_NUMBER, AT(uid), NULL, false, NULL},
+	{"gid", KEPT_NUMBER, AT(gid), NULL, false, NULL},
+	{"umask", KEPT_OCTAL, AT(umask), NULL, false, NULL},
+	{"allow_other", KEPT_FLAG, AT(all_users), OF_START, false, NULL},
+	{"ro", KEPT_FLAG, AT(read_only), OF_START, false, "rw"},
+	{"noatime", KEPT_FLAG, AT(no_atime), OF_START, false, "atime"},
+	{"context", KEPT_OPTIONS, AT(contexts), OF_START, false, NULL},
+	{.name = NULL},
+};
+
+/* Of one option, in decimal, at most. */
+#define NUMBER_MAX 32
+
+static const char *kept_value(const struct kept *kept, const struct options *options,
+                              char number[NUMBER_MAX])
+{
+	const char *at = (const char *)options + kept->at;
+	const char *text;
+	int64_t us;
+
+	/* Otherwise it is computed from what servers say. */
+	if (kept->at == AT(tick_time_us) && !options->has_tick_time)
+		return "-";
+	switch (kept->kind) {
+	case KEPT_TEXT:
+	case KEPT_OPTIONS:
+		memcpy(&text, at, sizeof(text));
+		return text ? text : "-";
+	case KEPT_TIME:
+		memcpy(&us, at, sizeof(us));
+		snprintf(number, NUMBER_MAX, us % 1000000 ? "%" PRId64 "ms" : "%" PRId64 "s",
+		         us % 1000000 ? us / 1000 : us / 1000000);
+		return number;
+	case KEPT_FLAG:
+		return *(const bool *)at ? "yes" : "no";
+	case KEPT_NUMBER:
+		snprintf(number, NUMBER_MAX, "%u", *(const unsigned *)at);
+		return number;
+	case KEPT_OCTAL:
+		snprintf(number, NUMBER_MAX, "%03o", *(const unsigned *)at);
+		return number;
+	case KEPT_LOSS:
+		return guardian_on_lost_name(*(const enum on_lost *)at);
+	}
+	return "-";
+}
+
+char *options_text(const struct options *options)
+{
+	char number[NUMBER_MAX], *text = NULL;
+	size_t len = 0;
+	FILE *file = open_memstream(&text, &len);
+	bool ok = file;
+
+	for (const struct kept *kept = kept_options; file && kept->name; kept++)
+		ok &= fprintf(file, "%s: %s\n", kept->name, kept_value(kept, options, number)) > 0;
+	if (file && fclose(file) == 0 && ok)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Adds it as an option that has that value. */
+static bool add_kept(char **opts, const struct kept *kept, const char *value)
+{
+	char *option = NULL;
+	bool ok;
+
+	if (strcmp(value, "no") == 0 && kept->kind == KEPT_FLAG)
+		return add_if(opts, kept->no, kept->no);
+	if (kept->kind == KEPT_FLAG)
+		return fuse_opt_add_opt(opts, kept->name) == 0;
+	if (strcmp(value, "-") == 0)
+		return true;
+	if (kept->kind == KEPT_OPTIONS)
+		return fuse_opt_add_opt(opts, value) == 0;
+	ok = asprintf(&option, "%s=%s", kept->name, value) >= 0 &&
+	     fuse_opt_add_opt_escaped(opts, option) == 0;
+	free(option);
+	return ok;
+}
+
+static bool is_argument(const struct kept *kept)
+{
+	return kept->at == AT(servers) || kept->at == AT(root);
+}
+
+char *options_args(const struct options *options, size_t *ret_len)
+{
+	char number[NUMBER_MAX], *opts = NULL, *source = NULL, *bytes = NULL;
+	bool ok = asprintf(&source, "%s%s", options->servers, options->root) >= 0;
+
+	for (const struct kept *kept = kept_options; ok && kept->name; kept++)
+		ok = is_argument(kept) || add_kept(&opts, kept, kept_value(kept, options, number));
+	if (ok)
+		bytes = args_join((char *[]){(char *)"", (char *)"-o", opts, (char *)"--", source,
+		                             options->mountpoint, NULL},
+		                  ret_len);
+	free(source);
+	free(opts);
+	return bytes;
+}
+
+/* The value in the line of that name; NULL: there is none. Malloced. */
+static char *line_value(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; text; text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL)
+		if (strncmp(text, name, len) == 0 && strncmp(text + len, ": ", 2) == 0)
+			return strndup(text + len + 2, strcspn(text + len + 2, "\n"));
+	return NULL;
+}
+
+const char *options_forbid(const struct options *was, const struct options *wanted)
+{
+	char before[NUMBER_MAX], after[NUMBER_MAX];
+	static char why[512];
+
+	for (const struct kept *kept = kept_options; kept->name; kept++) {
+		const char *old = kept_value(kept, was, before);
+		const char *new = kept_value(kept, wanted, after);
+		int64_t old_us, new_us;
+
+		if (!kept->forbids || strcmp(old, new) == 0)
+			continue;
+		memcpy(&old_us, (const char *)was + kept->at, sizeof(old_us));
+		memcpy(&new_us, (const char *)wanted + kept->at, sizeof(new_us));
+		if (kept->grows && new_us >= old_us)
+			continue;
+		snprintf(why, sizeof(why), "%s cannot change from %s to %s in place: %s",
+		         kept->name, old, new, kept->forbids);
+		return why;
+	}
+	return NULL;
+}
+
+const char *options_differ(const struct options *options, const char *text, char *room, size_t size)
+{
+	char number[NUMBER_MAX];
+	size_t len = 0;
+
+	*room = '\0';
+	for (const struct kept *kept = kept_options; kept->name && len < size; kept++) {
+		const char *wanted = kept_value(kept, options, number);
+		char *has = line_value(text, kept->name);
+
+		if (has && strcmp(has, wanted) != 0)
+			len += (size_t)snprintf(room + len, size - len, "%s%s %s, and not %s",
+			                        len ? "; " : "", kept->name, has, wanted);
+		free(has);
+	}
+	return room;
+}
+
+/* ---- all of it ---- */
+
+/* mount(8) names the source that the mount began with, unless fstab has another one. */
+static bool names_source(const struct raw *raw)
+{
+	char *begun;
+	bool names;
+
+	if (!raw->mountpoint)
+		return false;
+	if (!raw->remount)
+		return true;
+	begun = mountpoint_source(raw->mountpoint);
+	names = !begun || strcmp(begun, raw->source) != 0;
+	free(begun);
+	return names;
+}
+
+/* What is not named stays as the mount has it: *ret_opts and *ret_source, malloced. */
+static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source, int *ret_status)
+{
+	const char *mountpoint = raw->mountpoint ? raw->mountpoint : raw->source, *why;
+	char *text = options_file_read(mountpoint, &why);
+	char *servers = text ? line_value(text, "servers") : NULL;
+	char *root = text ? line_value(text, "root") : NULL;
+	bool ok = servers && root && asprintf(ret_source, "%s%s", servers, root) >= 0;
+
+	for (const struct kept *kept = kept_options; ok && kept->name; kept++) {
+		char *value = is_argument(kept) ? NULL : line_value(text, kept->name);
+
+		ok = !value || add_kept(ret_opts, kept, value);
+		free(value);
+	}
+	free(servers);
+	free(root);
+	if (!ok)
+		complain(ret_status, EXIT_MOUNT, "%s: %s", mountpoint,
+		         text ? strerror(ENOMEM) : why);
+	free(text);
+	return ok;
+}
+
+static bool parse_words(struct raw *raw, int argc, char **argv)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
+	bool ok = fuse_opt_parse(&args, raw, table, take_option) == 0;
+
+	fuse_opt_free_args(&args);
+	return ok;
+}
+
+/* Behind these options: of one that is named twice the last counts. */
+static bool parse_behind(struct raw *raw, int argc, char **argv, char *opts)
+{
+	char **words = malloc(((size_t)argc + 3) * sizeof(*words));
+	bool ok = words;
+
+	if (words) {
+		words[0] = argv[0];
+		words[1] = (char *)"-o";
+		words[2] = opts;
+		memcpy(words + 3, argv + 1, (size_t)argc * sizeof(*argv));
+		ok = parse_words(raw, argc + 2, words);
+	}
+	free(words);
+	return ok;
+}
+
+/* Of a mount that is to change: the words again, behind what it has. */
+static bool parse_again(struct raw *raw, int argc, char **argv, int *ret_status)
+{
+	char *opts = NULL, *source = NULL;
+	bool names = names_source(raw), ok = read_mount(raw, &opts, &source, ret_status);
+
+	if (ok) {
+		free_raw(raw);
+		ok = parse_behind(raw, argc, argv, opts);
+	}
+	if (ok && !names) {
+		if (!raw->mountpoint)
+			raw->mountpoint = raw->source;
+		else
+			free(raw->source);
+		raw->source = source;
+		source = NULL;
+	}
+	free(source);
+	free(opts);
+	return ok;
+}
+
+static bool is_partial(const struct raw *raw)
+{
+	return !raw->help && !raw->version && !raw->bad && !raw->extra && raw->source &&
+	       (raw->remount ? raw->mountpoint != NULL : raw->reload && !raw->mountpoint);
+}
+
 bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
                    int *ret_status)
 {
-	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
 	struct options options = {0};
 	struct raw raw = {.mounted = mountpoint};
-	bool ok = false;
+	bool ok;
 
 	*ret_status = EXIT_USAGE;
-	if (fuse_opt_parse(&args, &raw, table, take_option) == 0)
-		ok = read_all(&raw, &options, ret_status);
-	fuse_opt_free_args(&args);
-	free(raw.forward);
-	for (const struct fuse_opt *option = table; option->templ; option++)
-		if (strchr(option->templ, '%'))
-			free(*(char **)((char *)&raw + option->offset));
-	free(raw.source);
-	free(raw.mountpoint);
-	free(raw.extra);
-	free(raw.bad);
+	ok = parse_words(&raw, argc, argv);
+	if (ok && is_partial(&raw))
+		ok = parse_again(&raw, argc, argv, ret_status);
+	ok = ok && read_all(&raw, &options, ret_status);
+	free_raw(&raw);
 	if (ok)
 		*ret_options = options;
 	else
@@ -495,6 +822,8 @@ void options_free(struct options *options)
 	free(options->mountpoint);
 	free(options->host);
 	free(options->clients);
+	free(options->contexts);
+	free(options->credentials_file);
 	credentials_wipe(options->credentials);
 	fuse_opt_free_args(&options->fuse_args);
 }

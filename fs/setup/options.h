@@ -26,14 +26,17 @@ struct options {
 	char *mountpoint; /* absolute; to check: as given, or NULL */
 	bool foreground, debug, make_root, read_only, reuse, log_takes, audit, supervisor;
 	bool check;         /* nothing is mounted: check.h */
+	bool change;        /* a mount is to go on with these options: change.h */
 	bool has_tick_time; /* it was given */
 	bool protect;       /* the mount point: unmounted.h */
 	int64_t session_timeout_us, tick_time_us, connect_timeout_us, retry_us, drain_us;
 	char *host;
-	char *clients;     /* one of LC_CLIENTS, or NULL */
-	char *credentials; /* credentials.h, or NULL */
+	char *clients;                        /* one of LC_CLIENTS, or NULL */
+	char *credentials_file, *credentials; /* credentials.h, or NULL */
 	enum on_lost on_lost;
 	bool all_users; /* may use the mount */
+	bool no_atime;
+	char *contexts; /* context= and the like, as options; or NULL */
 	unsigned metrics_locks;
 	uid_t uid; /* of locks that other clients have made */
 	gid_t gid;
@@ -41,12 +44,25 @@ struct options {
 	struct fuse_args fuse_args; /* options for libfuse and the kernel */
 };
 
-/* `mountpoint`: where the mount is already; NULL: it is as given, and free. True: go on. False:
- * leave with *ret_status; everything has been said. */
+/* `mountpoint`: where the mount is already; NULL: it is as given, and free, or to be changed. True:
+ * go on. False: leave with *ret_status; everything has been said. */
 bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
                    int *ret_status);
 /* How long the start goes on trying to reach a server. */
 int64_t options_start_timeout_us(const struct options *options);
 void options_free(struct options *options);
+
+/* ---- what a mount runs with, and may change to ---- */
+
+/* A line for each option: "name: value". Malloced; NULL: no memory. */
+char *options_text(const struct options *options);
+/* As a command line: args.h. Malloced; NULL: no memory. */
+char *options_args(const struct options *options, size_t *ret_len);
+/* Why a mount with the one cannot go on with the others. Good until the next call. NULL: it can. */
+const char *options_forbid(const struct options *was, const struct options *wanted);
+/* What a mount runs with, by its text, and these options do not say: "on_lost none, and not term;
+ * ..." Returns `room`; "": nothing. */
+const char *options_differ(const struct options *options, const char *text, char *room,
+                           size_t size);
 
 #endif

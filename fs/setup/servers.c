@@ -148,6 +148,7 @@ static void hear_answers(struct servers *servers, int64_t now_us, short revents)
 	if (!may_take(servers, now_us, revents, all))
 		return;
 	take_addresses(servers);
+	servers->recorded = false;
 	servers->slow_us = INT64_MAX;
 	if (all && !servers->addresses)
 		servers->failures++;
@@ -223,7 +224,7 @@ static void note_contact(struct servers *servers, bool away, int64_t now_us)
 static void begin_look(struct servers *servers, int64_t now_us)
 {
 	servers->looks++;
-	if (servers->named || !servers->addresses)
+	if (servers->named || servers->recorded || !servers->addresses)
 		servers->error = -resolver_begin(&servers->resolver, servers->names);
 	servers->failures += servers->error != 0;
 	/* Most often the next server gives contact at once: then nothing is wrong. */
@@ -252,6 +253,7 @@ void servers_save_load(struct codec *codec, struct servers *servers)
 
 	if (!codec->loads)
 		return;
+	servers->recorded = true;
 	servers->addresses = addresses ? strdup(addresses) : NULL;
 	if (!servers->addresses)
 		codec->give_up("the state has no servers");

@@ -30,6 +30,7 @@ struct servers {
 	size_t count;
 	bool named;      /* not all of them are numbers */
 	char *addresses; /* those in use; NULL: none was found yet */
+	bool recorded;   /*   of other names perhaps: not looked up by this program yet */
 	bool unrecorded; /*   they are new: a successor must not go to the old ones */
 	char *tried;     /* what each server did, without contact, for people; NULL: not known */
 	char *trying;    /*   as far as they have answered */

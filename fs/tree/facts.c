@@ -424,3 +424,18 @@ int view_status(const struct facts *facts, struct text *ret_text)
 			page.ok &= print_line(page.file, fact, facts);
 	return end_page(&page, ret_text);
 }
+
+/* ---- .zklockfs/options ---- */
+
+int view_options(const struct facts *facts, struct text *ret_text)
+{
+	const char *why = facts->mount.why_refused;
+	struct facts_page page;
+
+	if (!begin_page(&page, ret_text))
+		return -ENOMEM;
+	PRINT(&page, "%sreloads: %lu\nadoptions: %lu\nrefused: %u\nwhy: %s\n", facts->mount.options,
+	      facts->counts.reloads, facts->counts.adoptions, facts->mount.refused,
+	      why ? why : "-");
+	return end_page(&page, ret_text);
+}

@@ -24,10 +24,13 @@ struct mount_facts {
 	const char *host, *mountpoint;
 	const struct servers *servers;
 	const struct settings *settings; /* of the servers */
-	const char *covered;    /* by which filesystem where: covers.h; NULL or "": by none */
-	const char *on_lost;    /* guardian_on_lost_name() */
-	int supervisor_up;      /* 1; 0: it is missing; -1: there is to be none */
-	unsigned metrics_locks; /* so many locks have a series of their own */
+	const char *covered;     /* by which filesystem where: covers.h; NULL or "": by none */
+	const char *on_lost;     /* guardian_on_lost_name() */
+	int supervisor_up;       /* 1; 0: it is missing; -1: there is to be none */
+	unsigned metrics_locks;  /* so many locks have a series of their own */
+	const char *options;     /* options_text() */
+	unsigned refused;        /* so many reloads, since this program has taken over, */
+	const char *why_refused; /*   and why the last one; NULL */
 };
 
 /* At the moment when a file is opened. */
@@ -57,7 +60,7 @@ struct facts {
 
 /* The text of a file of .zklockfs. 0 or -ENOMEM; the caller frees ret_text->data. */
 typedef int view_fn(const struct facts *facts, struct text *ret_text);
-view_fn view_status, view_metrics;
+view_fn view_status, view_metrics, view_options;
 
 /* In one word. A mount that is suspended for longer than its lease is "lost", one that meets only
  * servers of another ensemble is at "another_ensemble". */

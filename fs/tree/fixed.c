@@ -17,6 +17,7 @@ const struct fixed_file fixed_files[] = {
 	{NODE_ABOUT, "history", NODE_HISTORY, READ, 0, history_view},
 	{NODE_ABOUT, "locks", NODE_LOCKS, READ, 0, NULL},
 	{NODE_ABOUT, "metrics", NODE_METRICS, READ, FACTS_METRICS_SIZE, view_metrics},
+	{NODE_ABOUT, "options", NODE_OPTIONS, READ | 0200, VIEW_SIZE, view_options},
 	{NODE_ABOUT, "status", NODE_STATUS, READ, VIEW_SIZE, view_status},
 	{NODE_LOCK, "holder", NODE_HOLDER, READ, VIEW_SIZE, NULL},
 	/* Nobody makes or removes a file there. Who may write could mount something over it. */

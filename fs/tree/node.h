@@ -49,8 +49,9 @@ enum node_kind {
 	NODE_METRICS,   /* .zklockfs/metrics */
 	NODE_LOCKS,     /* .zklockfs/locks */
 	NODE_HISTORY,   /* .zklockfs/history */
+	NODE_OPTIONS,   /* .zklockfs/options */
 };
-#define NODE_KIND_LAST NODE_HISTORY
+#define NODE_KIND_LAST NODE_OPTIONS
 
 struct flock_claim; /* flock_claim.h */
 struct ask;

@@ -462,6 +462,23 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	session->away_us = away_us ? away_us : now_us;
 }
 
+/* The options may be others than those of the process that has recorded the lease. */
+static void check_lease(struct codec *codec, struct lc *lc)
+{
+	const struct lease *lease = &lc->session->lease;
+	int64_t tick_us =
+		lc->config.tick_time_us > lease->tick_us ? lc->config.tick_time_us : lease->tick_us;
+	static char why[128];
+
+	if (!codec->checks || !session_lease_is_valid(lc) ||
+	    lease_possible(lease->timeout_us, tick_us, lease->lead_us))
+		return;
+	snprintf(why, sizeof(why),
+	         "the session of %" PRId64 " ms is too short: these options need %" PRId64 " ms",
+	         lease->timeout_us / 1000, lease_smallest_timeout(tick_us, lease->lead_us) / 1000);
+	codec_refuse(codec, why);
+}
+
 int session_restore(struct lc *lc, const struct session_events *events, struct codec *codec)
 {
 	struct session *session = lc->session;
@@ -470,6 +487,7 @@ int session_restore(struct lc *lc, const struct session_events *events, struct c
 	if (r < 0)
 		return r;
 	session_save_load(codec, lc);
+	check_lease(codec, lc);
 	name_nodes(session);
 	session->node.len = -1;
 	session->node.unsure = true; /* something may have been under way */

@@ -68,7 +68,7 @@ EXPLAINED = [
     ('fs/guard/guard.c', 'run', '< is <=', 'at = overdue <= at ? overdue : at;', SAME),
     ('fs/guard/guardian.c', 'guardian_lives', 'dropped call', 'close(guardian->fd);',
      'a descriptor that is left in a daemon which grants no more locks'),
-    ('fs/guard/guardian.c', 'fill_slot', 'dropped assignment', 'slot->number = number_of(who->process.pid);',
+    ('fs/guard/guardian.c', 'fill_slot', 'dropped assignment', 'slot->number = who->number ? who->number : number_of(who->process.pid);',
      'where it is not known, as before Linux 6.9, the start of the process counts, in steps of 10 ms'),
     ('fs/daemon/loop.c', 'may_read_on', '!= is ==', 'if (errno == ENODEV && errno != ECONNABORTED)',
      'poll(2) tells of an unmount before a read does'),

@@ -5,6 +5,7 @@
  */
 #include "setup/options.h"
 
+#include "host/args.h"
 #include "told.h"
 #include "unit.h"
 
@@ -439,8 +440,7 @@ static void bad_usage(void **state)
 		{{"-o", "metrics_locks=200", "zk1", "/usr"},
 	         "metrics_locks=200: must be a number, at most 100"},
 		{{"-o", "metrics_locks=all", "zk1", "/usr"}, "must be a number"},
-		{{"-o", "remount", "zk1", "/usr"}, "a mount cannot change its options"},
-		{{"-o", "remount,ro", "zk1", "/usr"}, "a mount cannot change its options"},
+		{{"-o", "user_id=0", "zk1", "/usr"}, "unknown option 'user_id=0'"},
 		{{"-o", "ro, on_lost=kill", "zk1", "/usr"}, "' on_lost=kill': commas separate"},
 		{{"-o", "ro ,on_lost=kill", "zk1", "/usr"}, "'ro ': commas separate"},
 		{{"-o", "uid=-1", "zk1", "/usr"}, "uid=-1"},
@@ -673,9 +673,110 @@ static void help_and_version(void **state)
 	}
 }
 
+/* A command line of the options leads to the same options. */
+static void the_same_again(void **state)
+{
+	static const char *const given[] = {
+		"-o",
+		"session_timeout=20500ms,tick_time=1s,drain=0s,on_lost=term,log_takes,audit,reuse,"
+		"nokeeper,noprotect,metrics_locks=7,host=a\\,b,clients=kazoo,uid=5,umask=0,noatime,"
+		"context=x\\,y",
+		"zk1:2181,zk2/team/locks",
+		"/usr",
+		NULL,
+	};
+	struct options again;
+	struct run run;
+	char *bytes, *before, *after, **argv;
+	size_t len;
+	int status;
+
+	(void)state;
+	parse(&run, given);
+	expect(run.ok, "%s", run.err);
+	before = options_text(&run.options);
+	assert_non_null(strstr(before, "session_timeout: 20500ms\n"));
+	assert_non_null(strstr(before, "servers: zk1:2181,zk2\n"));
+	assert_non_null(strstr(before, "context: context=x\\,y\n"));
+	bytes = options_args(&run.options, &len);
+	argv = args_split("zklockfs", bytes, len);
+	assert_true(options_parse(args_count(argv), argv, "/usr", &again, &status));
+	after = options_text(&again);
+	assert_string_equal(after, before);
+	assert_null(options_forbid(&run.options, &again));
+	free(before);
+	free(after);
+	free(bytes);
+	free(argv);
+	options_free(&again);
+	options_free(&run.options);
+}
+
+static void in_place(void **state)
+{
+	static const struct {
+		const char *was, *wanted, *why; /* NULL: it may change */
+	} rows[] = {
+		{"on_lost=none", "on_lost=kill", NULL},
+		{"log_takes,audit,reuse", "metrics_locks=3", NULL},
+		{"session_timeout=15s", "session_timeout=20s", NULL},
+		{"session_timeout=20s", "session_timeout=15s",
+	         "session_timeout cannot change from 20s to 15s"},
+		{"rw", "tick_time=2s", NULL},
+		{"tick_time=2s", "rw", NULL},
+		{"tick_time=3s", "rw", "tick_time cannot change from 3s to -"},
+		{"rw", "host=other", "host cannot change"},
+		{"rw", "clients=kazoo", "clients cannot change from - to kazoo"},
+		{"rw", "nokeeper", "keeper cannot change from yes to no"},
+		{"rw", "ro", "ro cannot change"},
+		{"rw", "noatime", "noatime cannot change"},
+		{"rw", "context=x", "context cannot change"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct run was, wanted;
+		const char *why;
+
+		ACCEPT(&was, "-o", rows[i].was, "zk1", "/usr");
+		ACCEPT(&wanted, "-o", rows[i].wanted, "zk2", "/usr");
+		why = options_forbid(&was.options, &wanted.options);
+		expect(rows[i].why ? why && strstr(why, rows[i].why) : !why, "%s to %s: %s",
+		       rows[i].was, rows[i].wanted, why ? why : "allowed");
+		options_free(&was.options);
+		options_free(&wanted.options);
+	}
+}
+
+static void differences(void **state)
+{
+	char room[256];
+	struct run run;
+
+	(void)state;
+	ACCEPT(&run, "-o", "on_lost=term", "zk1", "/usr");
+	assert_string_equal(options_differ(&run.options, "on_lost: kill\nroot: /locks\nnews: 1\n",
+	                                   room, sizeof(room)),
+	                    "on_lost kill, and not term");
+	assert_string_equal(options_differ(&run.options, "on_lost: term\n", room, sizeof(room)),
+	                    "");
+	options_free(&run.options);
+}
+
+static void words_of_others(void **state)
+{
+	(void)state;
+	assert_null(args_split("zklockfs", "", 0));
+	assert_null(args_split("zklockfs", "no end", 6));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_again),
+		cmocka_unit_test(in_place),
+		cmocka_unit_test(differences),
+		cmocka_unit_test(words_of_others),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(every_option),
 		cmocka_unit_test(debug_stays_in_the_foreground),

@@ -34,7 +34,7 @@ _zklockfs() {
         COMPREPLY=("${COMPREPLY[@]#"$cut"}")
         [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace
     elif [[ $cur == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '-f -d -o --check -h --help -V --version' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W '-f -d -o --check --reload -h --help -V --version' -- "$cur")
     elif [[ $prev != "$1" && $prev != -[fd] ]]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")

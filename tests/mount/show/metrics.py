@@ -101,7 +101,7 @@ def test(case):
     server = case.server()
     mount = case.mount(server, 'web"1\\')
     other = case.mount(server, 'b')
-    check_equal(sorted(os.listdir(mount.path('.zklockfs'))), ['history', 'locks', 'metrics', 'status'], 'files about the mount')
+    check_equal(sorted(os.listdir(mount.path('.zklockfs'))), ['history', 'locks', 'metrics', 'options', 'status'], 'files about the mount')
     check_errno(errno.EACCES if os.getuid() else errno.EPERM, os.open, mount.path('.zklockfs/metrics'), os.O_RDWR)
     text = mount.read('.zklockfs', 'metrics')
     for name in ('metrics', 'status', 'locks', 'history'):

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * args.h - the arguments of a command line as bytes, each with a 0 behind it, as in
+ * /proc/PID/cmdline.
+ */
+#ifndef FS_ARGS_H
+#define FS_ARGS_H
+
+#include <stddef.h>
+
+/* More is no command line of ours. */
+#define ARGS_BYTES_MAX 65536
+
+/* The arguments behind the program's name. Malloced; NULL: no memory. */
+char *args_join(char *const argv[], size_t *ret_len);
+/* A whole argv, with copies of all: for one free(3). NULL: no memory, or the bytes are none. */
+char **args_split(const char *program, const char *bytes, size_t len);
+/* How many there are in argv. */
+int args_count(char *const argv[]);
+
+#endif

@@ -227,19 +227,21 @@ static int64_t nudge(struct zookeeper *zk)
 
 /* The client leaves the list alone when it takes it for the one that it has, and it compares
  * numbers of entries and addresses without their ports: {a, b, a} and {a, b, c} are the same, as
- * are two servers that have changed places. A list of one entry in between is another one than
- * either. Only without a socket: the client would close it without an event, and sometimes for a
+ * are two servers that have changed places, and a server at another port of its host. A list of
+ * another number of entries in between is another one than either: one entry, or the same one
+ * twice. Only without a socket: the client would close it without an event, and sometimes for a
  * better balance alone. */
 static void take_servers(struct zookeeper *zk)
 {
-	char *comma = strchr(zk->servers, ',');
-	int rc = ZOK;
+	size_t first = strcspn(zk->servers, ",");
+	char *between;
+	int rc;
 
-	if (comma) {
-		*comma = '\0';
-		rc = zoo_set_servers(zk->handle, zk->servers);
-		*comma = ',';
-	}
+	if (asprintf(&between, "%.*s%s%s", (int)first, zk->servers, zk->servers[first] ? "" : ",",
+	             zk->servers[first] ? "" : zk->servers) < 0)
+		return;
+	rc = zoo_set_servers(zk->handle, between);
+	free(between);
 	if (rc == ZOK && zoo_set_servers(zk->handle, zk->servers) == ZOK)
 		zk->moved = false;
 }

@@ -33,7 +33,7 @@ def waiting(bench, clients, waiters):
     """Very many opens of one lock wait on one mount; then each holds once, in turn."""
     host = clients.peer.host(0)
     mount, worker, visitors = host.mount, clients.worker(), clients.fresh()
-    lock = f'w{waiters}'     # short: a mount has a limit for the bytes of all its paths
+    lock = f'w{len(str(waiters))}'     # short: 10,000 entries of a longer name are more than a mount's limit of bytes
     worker.make(lock)
     queue = f'{mount.directory}/{lock}/queue'
     worker.take(0, lock)

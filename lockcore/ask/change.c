@@ -353,8 +353,6 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc_call *call = ctx;
 
-	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_UNKNOWN)
-		session_node_written(call->lc, answer->result == ENSEMBLE_OK);
 	if (call_meant(call, answer, ENSEMBLE_REFUSED)) {
 		session_check(call->lc); /* it finds out why, and this is asked again after it */
 		return;
@@ -381,7 +379,7 @@ static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
 static void confirm_ask(struct lc_call *call)
 {
 	struct lc_taker *taker = call->taker;
-	char *path, data[SESSION_DATA_MAX];
+	char *path;
 	struct ensemble_op ops[2];
 
 	if (!taker_has_lock(taker)) {
@@ -396,8 +394,7 @@ static void confirm_ask(struct lc_call *call)
 	/* The check says that a node of this name is there; the watch, that it is the entry. */
 	entry_watch(&taker->entry);
 	ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);
-	ops[1] = ensemble_set(call->lc->session->node.path, data, session_node_data(call->lc, data),
-	                      ENSEMBLE_ANY_VERSION);
+	ops[1] = ensemble_set(call->lc->session->node.path, "", 0, ENSEMBLE_ANY_VERSION);
 	call_send_all(call, ops, 2, confirm_answered, call);
 	free(path);
 }

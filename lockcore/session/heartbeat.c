@@ -41,14 +41,6 @@ void session_set_busy(struct lc *lc, bool busy)
 		plan_beat(lc);
 }
 
-void session_node_written(struct lc *lc, bool certain)
-{
-	if (certain)
-		lc->session->node.version++;
-	else
-		lc->session->node.unsure = true;
-}
-
 void heartbeat_timer(void *ctx)
 {
 	struct lc *lc = ctx;
@@ -163,61 +155,6 @@ static void say_refused(struct lc *lc, const struct ensemble_answer *answer)
 		         lc->home->dir, lc_why_refused(answer));
 }
 
-/* How long is the data that is there? */
-static void length_read(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc *lc = ctx;
-	struct session *session = lc->session;
-
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		session->node.len = answer->data_len < SESSION_DATA_MAX ? answer->data_len
-		                                                        : SESSION_DATA_MAX - 1;
-		session->beat.under_way = false;
-		heartbeat_send(lc);
-		return;
-	case ENSEMBLE_NONODE:
-		session->node.made = session->beat.under_way = false;
-		session->node.len = 0;
-		home_missed(lc);
-		heartbeat_send(lc);
-		return;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		session->beat.under_way = false;
-		return;
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		beat_later(lc);
-		return;
-	}
-}
-
-/* Others may have filled a quota of bytes. It takes data that is as long as what is there: nothing
- * in a new node. */
-static void beat_refused(struct lc *lc, const struct ensemble_answer *answer)
-{
-	struct session *session = lc->session;
-	bool again = !session->node.fitted;
-
-	say_refused(lc, answer);
-	session->node.fitted = again;
-	if (!again) {
-		beat_later(lc);
-	} else if (session->node.made) {
-		lc_submit(lc, ensemble_get(session->node.path), length_read, lc);
-	} else {
-		session->node.len = 0;
-		session->beat.under_way = false;
-		heartbeat_send(lc);
-	}
-}
-
 /* A renewal that was given up shortens the lease for as long as the session lives. */
 static void leave_if_unused(struct lc *lc)
 {
@@ -249,9 +186,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 
 	switch (answer->result) {
 	case ENSEMBLE_OK:
-		session->node.version = answer->stat->version;
 		session->node.made = true;
-		session->node.fitted = false;
 		home_proved(lc);
 		if (!session_long_enough(lc))
 			return;
@@ -282,57 +217,20 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_BADVERSION:
 	case ENSEMBLE_NOCHILDREN:
 	case ENSEMBLE_INVALID:
+	case ENSEMBLE_REFUSED:
 		say_refused(lc, answer);
 		beat_later(lc);
-		return;
-	case ENSEMBLE_REFUSED:
-		beat_refused(lc, answer);
 		return;
 	case ENSEMBLE_UNKNOWN:
 	case ENSEMBLE_GONE:
 		session->beat.under_way = false;
-		session->node.unsure = true;
 		return;
 	}
-}
-
-static size_t node_data(const struct lc *lc, int32_t version, char ret_data[SESSION_DATA_MAX])
-{
-	int len = snprintf(ret_data, SESSION_DATA_MAX, "%s %011" PRId32, lc->host, version);
-	int wanted = lc->session->node.len;
-
-	if (wanted < 0)
-		return (size_t)len;
-	if (wanted > len)
-		memset(ret_data + len, ' ', (size_t)(wanted - len));
-	return (size_t)wanted;
-}
-
-void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc *lc = ctx;
-	char data[SESSION_DATA_MAX];
-	size_t len;
-
-	if (answer->result == ENSEMBLE_NONODE)
-		home_missed(lc);
-	if (answer->result != ENSEMBLE_OK || lc->session->node.len >= 0)
-		return;
-	len = node_data(lc, answer->stat->version, data);
-	if (len == (size_t)answer->data_len && memcmp(answer->data, data, len) == 0)
-		lc->session->node.version = answer->stat->version;
-}
-
-size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX])
-{
-	return node_data(lc, lc->session->node.version + 1, ret_data);
 }
 
 void heartbeat_send(struct lc *lc)
 {
 	struct session *session = lc->session;
-	char data[SESSION_DATA_MAX];
-	size_t len = session_node_data(lc, data);
 
 	if (session->link != LINK_CONNECTED || session->beat.under_way ||
 	    session->state == LC_UNUSABLE)
@@ -343,13 +241,13 @@ void heartbeat_send(struct lc *lc)
 	          session->beat.sent_us +
 	                  session_answer_timeout(lc, lease_answer_timeout(&session->lease)));
 	if (session->node.made)
-		lc_submit(lc, ensemble_set(session->node.path, data, len, ENSEMBLE_ANY_VERSION),
+		lc_submit(lc, ensemble_set(session->node.path, "", 0, ENSEMBLE_ANY_VERSION),
 		          beat_answered, lc);
 	else if (!lc->home->looked)
 		home_find(lc);
 	else
-		lc_submit(lc, ensemble_create_ephemeral(session->node.path, data, len),
-		          beat_answered, lc);
+		lc_submit(lc, ensemble_create_ephemeral(session->node.path, NULL, 0), beat_answered,
+		          lc);
 }
 
 void session_node_lost(struct lc *lc)

@@ -14,9 +14,6 @@ void heartbeat_timer(void *ctx);
 /* home_begin(): what the connection leads to. Before that is known, nothing is made in a
  * session. */
 void heartbeat_home(struct lc *lc, enum home_answer answer, int err);
-/* Answer of a read before the first heartbeat of a connection, if the last one was not answered: if
- * this mount has written the data in the node, as its version, then no other client has. */
-void heartbeat_node_read(void *ctx, const struct ensemble_answer *answer);
 /* The letters were read on this connection, or need not be: a heartbeat was answered. */
 void heartbeat_go_on(struct lc *lc);
 /* From a callback of the port, which cannot be closed in there. */

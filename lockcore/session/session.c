@@ -47,9 +47,7 @@ static void new_session(struct lc *lc, int64_t id)
 	session->id = id;
 	session->half = lc_random(lc);
 	session->sessions++;
-	session->node.made = session->node.fitted = false;
-	session->node.len = -1;
-	session->node.version = -1;
+	session->node.made = false;
 	name_nodes(session);
 	mailbox_new_session(lc);
 }
@@ -97,9 +95,6 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 		lc->ensemble->port->drop(lc->ensemble);
 		return;
 	}
-	if (session->node.made && session->node.unsure)
-		lc_submit(lc, ensemble_get(session->node.path), heartbeat_node_read, lc);
-	session->node.unsure = false;
 	heartbeat_send(lc);
 }
 
@@ -435,6 +430,7 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	int64_t away_us = session->state == LC_READY ? 0 : session->away_us;
 	int64_t now_us = codec->loads ? lc_now(lc) : INT64_MAX;
 	size_t len = sizeof(session->password);
+	int32_t node_version = 0; /* the former version remembers that of the heartbeats' node */
 	const void *password;
 
 	CODEC_64(codec, session->id);
@@ -444,7 +440,7 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	CODEC_RANGE(codec, away_us, 0, now_us);
 	CODEC_64(codec, session->connections);
 	CODEC_64(codec, session->sessions);
-	CODEC_INT(codec, session->node.version);
+	CODEC_INT(codec, node_version);
 	CODEC_BOOL(codec, session->node.made);
 	CODEC_BOOL(codec, was_ready);
 	home_save_load(codec, lc);
@@ -489,8 +485,6 @@ int session_restore(struct lc *lc, const struct session_events *events, struct c
 	session_save_load(codec, lc);
 	check_lease(codec, lc);
 	name_nodes(session);
-	session->node.len = -1;
-	session->node.unsure = true; /* something may have been under way */
 	return 0;
 }
 

@@ -48,11 +48,6 @@ enum session_retreat { RETREAT_NONE, RETREAT_REST, RETREAT_LEAVE, RETREAT_ANEW }
 struct session_node {
 	char *path; /* ROOT/.zklockfs/<half> */
 	bool made;
-	bool unsure; /* the last write to it was not answered */
-	bool fitted; /* it was refused, and has the length that is there: a full quota takes no
-	                  * other one */
-	int len;     /* of its data; -1: as much as we have to say */
-	int32_t version;
 	int64_t refused_said_us;
 };
 
@@ -146,12 +141,5 @@ void session_wrote(struct lc *lc, int64_t sent_us);
 void session_set_busy(struct lc *lc, bool busy);
 /* The heartbeats' node is not there any more: it is made again at once. */
 void session_node_lost(struct lc *lc);
-/* The heartbeats' node was written in a transaction. `certain`: that was answered OK. */
-void session_node_written(struct lc *lc, bool certain);
-/* The text for the heartbeats' node: the host, and the version that the node will have if
- * nobody else writes to it. It has the same length each time: where others have filled a quota of
- * bytes, the ensemble refuses any change of a length. Returns its length. */
-#define SESSION_DATA_MAX (LC_HOST_MAX + 16)
-size_t session_node_data(const struct lc *lc, char ret_data[SESSION_DATA_MAX]);
 
 #endif

@@ -271,8 +271,7 @@ static void come_back(struct rig *rig)
 	assert_false(session_is_ready(&rig->lc));
 	rig_answer_data(rig, 1, "0000000000000002\n");
 	takers_turn(rig);
-	rig_expect_sent(rig,
-	                "get /locks/a/#2-2, set " RIG_NODE " 'm0 00000000002', children /locks/a");
+	rig_expect_sent(rig, "get /locks/a/#2-2, set " RIG_NODE " '', children /locks/a");
 }
 
 /* While the machine stood still the taker was evicted, and the session lives: nobody is told that

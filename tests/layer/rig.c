@@ -528,7 +528,7 @@ void rig_prove(struct rig *rig)
 	assert_non_null(request);
 	DL_DELETE(rig->unanswered, request);
 	DL_PREPEND(rig->unanswered, request);
-	rig_answer_version(rig, rig->lc.session->node.version + 1);
+	rig_answer_version(rig, 1);
 }
 
 void rig_reconnect(struct rig *rig)

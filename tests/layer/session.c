@@ -10,8 +10,7 @@
 #define DIR RIG_DIR
 #define NODE RIG_NODE
 #define FOUND "sync " DIR ", get " DIR
-#define MADE_EMPTY "create ephemeral " NODE " ''"
-#define MADE "create ephemeral " NODE " 'm0 00000000000'"
+#define MADE "create ephemeral " NODE " ''"
 
 static int set_up(void **state)
 {
@@ -214,46 +213,10 @@ static void refused_for_a_while(void **state)
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
 	rig_expect_reported(rig, "the ensemble refuses heartbeats below " DIR
 	                         ": for a reason of its own");
-	rig_expect_sent(rig, MADE_EMPTY); /* which a quota of bytes allows */
-	rig_answer(rig,
-	           &(struct ensemble_answer){.result = ENSEMBLE_REFUSED, .why = "a quota is full"});
 	rig_run(rig, SECOND - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, MADE_EMPTY);
-}
-
-/* Where a quota of bytes is full, only the length that is there is taken. */
-static void fits_its_data(void **state)
-{
-	struct rig *rig = *state;
-
-	session_check(&rig->lc);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_sent(rig, "get " NODE);
-	rig_answer_data(rig, 1, "m0"); /* another mount has written */
-	rig_expect_sent(rig, "set " NODE " 'm0'");
-	rig_answer_version(rig, 2);
-	rig_expect_told(rig, "alive, beaten");
-	session_check(&rig->lc);
-	rig_expect_sent(rig, "set " NODE " 'm0'");
-	/* Longer than ours ever are, and then gone. */
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_sent(rig, "get " NODE);
-	rig_answer_data(rig, 3, "0123456789012345");
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000003  '");
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_run(rig, SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 2 * SECOND);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000003  '");
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_sent(rig, "get " NODE);
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	rig_forget(rig);
-	rig_find_home(rig);
-	rig_expect_sent(rig, "create ephemeral " NODE " ''");
+	rig_expect_sent(rig, MADE);
 }
 
 static void too_short(void **state)
@@ -305,52 +268,11 @@ static void goes_on(void **state)
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_told(rig, ""); /* the session is the same */
 	assert_int_equal(rig->session.connections, connections + 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	assert_false(session_is_ready(&rig->lc));
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
 	rig_expect_reported(rig, "session 0x7 resumed at server:2181");
-}
-
-/* The answer to a heartbeat was lost: the node shows whether it was written. */
-static void reads_what_it_may_have_written(void **state)
-{
-	(void)state;
-	for (int written = 0; written <= 1; written++) {
-		struct rig *rig = rig_begin_ready();
-
-		session_check(&rig->lc);
-		rig_disconnect(rig);
-		rig_forget(rig);
-		rig_connect(rig, RIG_SESSION);
-		rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 00000000001'");
-		rig_forget(rig);
-		rig_answer_data(rig, written, written ? "m0 00000000001" : "m0 00000000000");
-		rig_answer_version(rig, written + 1);
-		rig_expect_told(rig, "alive, beaten resumed");
-		rig_answer_version(rig, written + 2);
-		rig_expect_told(rig, "alive, beaten");
-		rig_disconnect(rig); /* nothing is in doubt now */
-		rig_forget(rig);
-		rig_connect(rig, RIG_SESSION);
-		rig_expect_sent(rig, written ? "set " NODE " 'm0 00000000004'"
-		                             : "set " NODE " 'm0 00000000003'");
-		rig_finish(rig);
-	}
-}
-
-static void unsure_of_a_transaction(void **state)
-{
-	struct rig *rig = *state;
-
-	session_node_written(&rig->lc, false);
-	rig_disconnect(rig);
-	rig_forget(rig);
-	rig_connect(rig, RIG_SESSION);
-	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 00000000001'");
-	rig_answer_error(rig, ENSEMBLE_NONODE);
-	rig_answer_version(rig, 1);
-	rig_expect_told(rig, "alive, beaten resumed");
 }
 
 /* A server that does not accept the connection is given up after a fifth of the timeout that was
@@ -409,7 +331,7 @@ static void ended(void **state)
 	rig_expect_sent(rig, FOUND);
 	rig_find_home(rig);
 	/* Another node, named by the new session's random half. */
-	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 'm0 00000000000'");
+	rig_expect_sent(rig, "create ephemeral " DIR "/0000000000000002 ''");
 }
 
 /* An engine that is being destroyed begins no new session. */
@@ -493,7 +415,6 @@ static void changes_are_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		READY(fits_its_data),
 		NEW(begins),
 		NEW(no_server_answers),
 		NEW(makes_its_directory),
@@ -507,8 +428,6 @@ int main(void)
 		NEW(too_short),
 		NEW(cannot_be_opened),
 		READY(goes_on),
-		cmocka_unit_test(reads_what_it_may_have_written),
-		READY(unsure_of_a_transaction),
 		READY(next_server),
 		READY(ended),
 		READY(ended_while_dying),

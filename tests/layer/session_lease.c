@@ -38,11 +38,11 @@ static void beats_slowly_when_idle(void **state)
 	rig_run(rig, 2500 * MS - 1); /* T / 6 */
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten");
 	rig_run(rig, 2500 * MS);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 static void beats_quickly_when_busy(void **state)
@@ -53,13 +53,13 @@ static void beats_quickly_when_busy(void **state)
 	rig_run(rig, 1250 * MS - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 1);
 	session_set_busy(&rig->lc, false);
 	rig_run(rig, 2500 * MS - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 /* Other writes are steps, too. */
@@ -75,7 +75,7 @@ static void beats_after_the_last_write(void **state)
 	session_wrote(&rig->lc, rig->now_us); /* too early to be a step */
 	rig_expect_told(rig, "alive");
 	rig_run(rig, MS);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 2);
 	rig_forget(rig);
 	rig->now_us += 1250 * MS;
@@ -84,7 +84,7 @@ static void beats_after_the_last_write(void **state)
 	rig_run(rig, 1250 * MS - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000003'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 static void one_at_a_time(void **state)
@@ -92,14 +92,14 @@ static void one_at_a_time(void **state)
 	struct rig *rig = *state;
 
 	session_check(&rig->lc);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	session_check(&rig->lc);
 	session_set_busy(&rig->lc, true);
 	rig_run(rig, 2 * SECOND);
 	rig_expect_sent(rig, "");
 	rig_answer_version(rig, 1);
 	session_check(&rig->lc);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 /* A heartbeat tells the ensemble's wall clock, as exactly as its answer came soon. */
@@ -129,7 +129,7 @@ static void one_without_answer(void **state)
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_expect_sent(rig, "");
 	session_check(&rig->lc);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_find_nothing(rig);
 	rig_forget(rig);
@@ -168,15 +168,15 @@ static void node_removed(void **state)
 	rig_expect_told(rig, "");
 	rig_expect_sent(rig, FIND);
 	rig_find_home(rig);
-	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "create ephemeral " NODE " ''");
 	rig_answer_version(rig, 0);
 	rig_expect_told(rig, "alive, beaten");
 	session_node_lost(&rig->lc);
 	rig_expect_sent(rig, FIND);
 	rig_find_home(rig);
-	rig_expect_sent(rig, "create ephemeral " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "create ephemeral " NODE " ''");
 	rig_answer_error(rig, ENSEMBLE_EXISTS);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 static void root_removed(void **state)
@@ -188,8 +188,7 @@ static void root_removed(void **state)
 	session_check(&rig->lc);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_find_nothing(rig);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001', " FIND ", create " RIG_DIR
-	                     " '0000000000000002'");
+	rig_expect_sent(rig, "set " NODE " '', " FIND ", create " RIG_DIR " '0000000000000002'");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_reported(rig, "somebody has removed /locks");
 	rig_expect_told(rig, "");
@@ -280,7 +279,7 @@ static void not_fresh(void **state)
 	rig->now_us += 13 * SECOND;
 	assert_true(session_lease_is_valid(&rig->lc));
 	assert_false(session_may_grant(&rig->lc));
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	assert_false(session_may_grant(&rig->lc));
 	rig_expect_sent(rig, "");
 }
@@ -429,7 +428,7 @@ static void leaves_a_session_with_a_late_renewal(void **state)
 	rig_answer_version(rig, 1);
 	rig_answer_version(rig, 2);
 	rig_run(rig, 0);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	session_check(&rig->lc);
 	rig->in_use = false;
 	rig_answer_version(rig, 3);
@@ -475,13 +474,12 @@ static void doubted(void **state)
 	rig_run(rig, 1);
 	rig_expect_sent(rig, "drop");
 	rig_connect(rig, RIG_SESSION);
-	rig_expect_sent(rig, "get " NODE ", set " NODE " 'm0 00000000001'");
-	rig_answer_data(rig, 0, "m0 0");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
 	/* The second write goes behind what the layers above have asked for. */
 	assert_true(lc_doubted(&rig->lc));
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 2);
 	assert_false(lc_doubted(&rig->lc));
 	assert_true(session_may_grant(&rig->lc));
@@ -547,9 +545,9 @@ static void doubt_wants_a_later_connection(void **state)
 	rig_disconnect(rig);
 	rig->now_us++;
 	rig_connect(rig, RIG_SESSION);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 2);
 	assert_false(lc_doubted(&rig->lc));
 	rig_forget(rig);
@@ -567,13 +565,11 @@ static void doubt_and_a_refusal(void **state)
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_answer_data(rig, 0, "m0 00000000000");
-	rig_answer_error(rig, ENSEMBLE_REFUSED);
 	rig_forget(rig);
 	rig_run(rig, SECOND - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 /* ---- the servers' limits ---- */
@@ -634,7 +630,7 @@ static void ticks_are_longer(void **state)
 	rig_run(rig, 1750 * MS - 1);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 }
 
 /* Steps that were too near to each other prove nothing. */
@@ -658,9 +654,9 @@ static void ticks_are_longer_than_the_steps(void **state)
 	rig_forget(rig);
 	rig->now_us++;
 	rig_connect(rig, RIG_SESSION);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000001'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 1);
-	rig_expect_sent(rig, "set " NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 2);
 	assert_false(lc_doubted(&rig->lc));
 	assert_int_equal(told_deadline_us, rig->now_us + 14670 * MS);

@@ -172,8 +172,7 @@ static void taken_back_on_the_next_connection(void **state)
 	rig_forget(rig);
 	while (!session_is_ready(&rig->lc))
 		rig_answer_version(rig, 1);
-	rig_expect_sent(rig,
-	                "unwatch " PATH ", unwatch /locks/away, set " RIG_NODE " 'm0 00000000002'");
+	rig_expect_sent(rig, "unwatch " PATH ", unwatch /locks/away, set " RIG_NODE " ''");
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_answer_error(rig, ENSEMBLE_OK);

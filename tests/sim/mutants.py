@@ -1091,9 +1091,9 @@ mutant(21, 'letter_in_the_middle_of_another', 'letters.c',
        'kept = len / LETTER_LEN * LETTER_LEN,',
        'kept = len < LETTERS_SIZE - LETTER_LEN ? len : 0,',
        unit('tests/unit/letters.c'))
-mutant(21, 'letters_of_the_former_version_not_found', 'letters.c',
-       '\t\t*at += LETTER_LEN;\n',
-       '\t\t*at += 1;\n',
+mutant(21, 'last_letter_not_found', 'letters.c',
+       'while (len - *at >= LETTER_LEN) {',
+       'while (len - *at > LETTER_LEN) {',
        unit('tests/unit/letters.c'))
 mutant(21, 'more_letters_than_there_is_room_for', 'letters.c',
        'return len / LETTER_LEN >= LETTERS_MAX;',
@@ -1130,7 +1130,7 @@ mutant(21, 'emptied_of_a_later_letter', 'mailbox.c',
 mutant(21, 'mark_given_up', 'evict.c',
        '.finish = evict_finish, .repeatable = true,',
        '.finish = evict_finish,',
-       EVICTION)
+       unit('tests/layer/evict.c'))
 
 mutant(21, 'mark_not_read', 'entry.c',
        '\t\tentry_events(entry)->marked(entry, by);\n',

@@ -131,7 +131,7 @@ static void evicting_with_trouble(void **state)
 	char znode[256], path[512];
 
 	(void)state;
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 120; i++) {
 		struct stage *stage = begin(8);
 		struct host *host = &stage->hosts[0];
 		int64_t session = world_foreign_session(&stage->world, 0);

@@ -55,15 +55,36 @@ void attributes_learn(const struct frontend *front, struct node *lock,
 	lock->known = true;
 	lock->info = *info;
 	lock->info_us = front->clock_us();
+	lock->swept = false;
 	record_touch(&lock->record);
 	node_cache(front->nodes, lock);
 }
 
 void attributes_unlearn(const struct frontend *front, struct node *lock)
 {
-	lock->known = false;
+	lock->known = lock->swept = false;
+	front->lists->forgot_us = front->clock_us();
 	record_touch(&lock->record);
 	node_uncache(front->nodes, lock);
+}
+
+struct node *attributes_node(struct frontend *front, struct node *parent, const char *name,
+                             int64_t czxid)
+{
+	struct node *node = node_child(front->nodes, parent, name);
+
+	if (node && node->kind == NODE_LOCK && node->czxid != czxid) {
+		node_ref(node);
+		attributes_unlearn(front, node);
+		node_unname(front->nodes, node);
+		node_unref(front->nodes, node);
+	}
+	node = node_get(front->nodes, parent, name, NODE_LOCK);
+	if (node && node->czxid != czxid) {
+		node->czxid = czxid;
+		record_touch(&node->record);
+	}
+	return node;
 }
 
 /* fusermount3 mounts for a user over each directory that the user may write to, but for sticky ones

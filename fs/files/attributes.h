@@ -14,6 +14,10 @@
  * token. */
 mode_t attributes_lock_file_mode(mode_t mode);
 struct lc_attributes attributes_of_lock(const struct frontend *front, const struct node *lock);
+/* The lock of that name, with one reference. A lock that was made anew is another lock: files that
+ * were opened in the former one do not belong to it. NULL: no memory. */
+struct node *attributes_node(struct frontend *front, struct node *parent, const char *name,
+                             int64_t czxid);
 /* A lock was just read; or it does not exist, and its node may go. */
 void attributes_learn(const struct frontend *front, struct node *lock,
                       const struct lc_lock_info *info);

@@ -6,7 +6,7 @@
  */
 #include "files/dir.h"
 
-#include "files/lists.h"
+#include "files/sweep.h"
 #include "request/parked.h"
 #include "tree/fixed.h"
 #include "tree/snapshot.h"
@@ -138,13 +138,16 @@ static const struct dir_list *list_of(struct frontend *front, const struct node 
 	free(list->data);
 	*list = (struct dir_list){0};
 	add_listed(list, node, listing);
-	if (!list->failed)
+	if (!list->failed) {
 		list->serial = serial;
+		list->ino = node->ino;
+	}
 	return list;
 }
 
 void dir_lists_finish(struct lists *lists)
 {
+	sweep_finish(lists);
 	for (int i = 0; i < DIR_LISTS_MAX; i++)
 		free(lists->directories[i].data);
 }

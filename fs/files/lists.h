@@ -17,8 +17,13 @@ struct dir_list {
 	uint64_t serial; /* of the listing that it was made of; 0: none */
 	char *data;
 	size_t len, room;
-	bool failed; /* no memory for one of them */
+	bool failed;    /* no memory for one of them */
+	uint64_t ino;   /* the directory's; 0: not all names are there. sweep.c: */
+	size_t swept;   /*   where the names begin that were not asked about yet, */
+	unsigned ahead; /*   and how many are asked about beside the next one */
 };
+
+struct swept;
 
 /* Made once for all who read the same directories at the same time. */
 #define DIR_LISTS_MAX 4
@@ -33,6 +38,9 @@ struct viewer_rest {
 struct lists {
 	struct absents absents;
 	struct dir_list directories[DIR_LISTS_MAX];
+	struct swept *swept; /* names that are being asked about ahead */
+	unsigned swept_count;
+	int64_t forgot_us; /* when it was last learnt that a lock is gone */
 	struct viewer_rest viewers_rest[VIEWERS_RESTING_MAX];
 };
 

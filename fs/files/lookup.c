@@ -5,7 +5,7 @@
 #include "files/lookup.h"
 
 #include "files/attributes.h"
-#include "files/lists.h"
+#include "files/sweep.h"
 #include "host/log.h"
 #include "tree/fixed.h"
 #include "tree/snapshot.h"
@@ -19,12 +19,17 @@
 static void reply_node(struct frontend *front, struct request *req, struct node *node)
 {
 	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
+	double left = attributes_timeout(front, node);
 	struct stat st;
 
 	attributes(front, node, &st);
 	node_looked_up(front->nodes, node);
-	reply_entry(req, node->ino, &st, fixed ? TIMEOUT_STATIC_S : TIMEOUT_S,
-	            attributes_timeout(front, node));
+	reply_entry(req, node->ino, &st,
+	            fixed         ? TIMEOUT_STATIC_S
+	            : node->swept ? left
+	                          : TIMEOUT_S,
+	            left);
+	node->swept = false;
 	node_unref(front->nodes, node);
 }
 
@@ -48,27 +53,6 @@ static struct node *find_remembered(struct frontend *front, const struct node *p
 	return node && node->kind == NODE_LOCK && node->known ? node : NULL;
 }
 
-/* With one reference. A lock that was made anew is another lock: files opened in the former one do
- * not belong to it. */
-static struct node *lock_node(struct frontend *front, struct node *parent, const char *name,
-                              int64_t czxid)
-{
-	struct node *node = node_child(front->nodes, parent, name);
-
-	if (node && node->kind == NODE_LOCK && node->czxid != czxid) {
-		node_ref(node);
-		attributes_unlearn(front, node);
-		node_unname(front->nodes, node);
-		node_unref(front->nodes, node);
-	}
-	node = node_get(front->nodes, parent, name, NODE_LOCK);
-	if (node && node->czxid != czxid) {
-		node->czxid = czxid;
-		record_touch(&node->record);
-	}
-	return node;
-}
-
 struct named *lookup_park(struct frontend *front, struct request *req, struct node *parent,
                           const char *name)
 {
@@ -84,7 +68,7 @@ struct named *lookup_park(struct frontend *front, struct request *req, struct no
 static void reply_found(struct frontend *front, struct request *req, struct node *parent,
                         const char *name, const struct lc_lock_info *info)
 {
-	struct node *node = lock_node(front, parent, name, info->czxid);
+	struct node *node = attributes_node(front, parent, name, info->czxid);
 
 	if (!node) {
 		reply_err(req, ENOMEM);
@@ -139,7 +123,9 @@ static void ask_for_lock(struct named *named)
 {
 	struct parked *parked = &named->parked;
 	char *path = node_path_below(parked->node->lock, named->name);
-	bool known = find_remembered(parked->front, parked->node, named->name);
+	/* Those that are asked about together with it are known before it is. */
+	bool listed = sweep_ask(parked->front, parked->node, named->name, parked_uid(parked));
+	bool known = listed || find_remembered(parked->front, parked->node, named->name);
 
 	park_call(parked,
 	          path ? (known ? lc_stat : lc_seek)(parked->front->lc, path, parked_uid(parked),
@@ -202,7 +188,7 @@ static void lookup_lock(struct frontend *front, struct request *req, struct node
 		reply_err(req, ENOENT);
 		return;
 	}
-	if (node && !lc_ready(front->lc)) {
+	if (node && (!lc_ready(front->lc) || sweep_knows(front, node))) {
 		node_ref(node);
 		reply_node(front, req, node);
 		return;

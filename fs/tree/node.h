@@ -71,7 +71,8 @@ struct node {
 	int64_t czxid;             /* NODE_LOCK: which of those that have had that name */
 	bool known;                /*   info was read once; it is the memory that */
 	struct lc_lock_info info;  /*   answers while the ensemble is away */
-	int64_t info_us;           /*   and when that was */
+	int64_t info_us;           /*   and when that was, */
+	bool swept;                /*   together with another lock: sweep.c */
 	bool listed;               /* in the list of cached locks, or of transient names */
 	struct node *prev, *next;  /*   or of queues with a snapshot: the oldest is first */
 	struct entry_facts entry;  /* NODE_ENTRY: as it was at lookup */

@@ -48,6 +48,9 @@ def _of_rounds(found, table):
 def _of_distance(found, name, table):
     _at_most(found, f'10 {name}: hand-off between hosts', _value(table, 'handoff-remote', 'flights'), 2.4, 'flights')
     _at_most(found, f'10 {name}: a free lock', _value(table, 'uncontended', 'flights'), 2.4, 'flights')
+    ls, long = (_value(table, 'lists', f'{command} ms') for command in ('ls', 'ls -l'))
+    if ls and long:
+        _at_most(found, f'12 {name}: ls -l of 1,000 locks, beside ls', long / ls, 10, 'times')
     _at_most(found, f'10 {name}: a take each 1.5 s', _value(table, 'usual', 'flights'), 2.6, 'flights')
     for peer in ('curator', 'kazoo', 'go-zookeeper', 'recipe'):
         _at_least(found, f'10 {name}: a take each 1.5 s, beside {TITLES[peer]}',

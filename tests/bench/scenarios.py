@@ -8,12 +8,17 @@ run, and returns figures by name; the end of a figure's name is its unit:
              was set
 """
 
+import concurrent.futures
+import os
 import statistics
 import time
+
+from processes import run
 
 PAUSE_US = 500
 # Longer than the kernel remembers names: the usual take is that of a program which comes now and then.
 USUAL_PAUSE_US = 1500000
+LISTED = 1000
 USUAL_WARM, USUAL_RUN, USUAL_LOCKS = 3.5, 9, 4
 
 
@@ -141,6 +146,25 @@ def hand_off_remote(clients, lengths):
     return _flights(clients, figures, figures['p50 us'])
 
 
+def lists(clients, lengths):
+    """ls and ls -l of 1,000 locks, of which the kernel remembers none."""
+    del lengths
+    mount = getattr(clients.peer.host(0), 'mount', None)
+    if not mount:
+        return {}
+    top = mount.directory + '/listed'
+    os.makedirs(top, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda number: os.makedirs(f'{top}/lock{number}', exist_ok=True), range(LISTED)))
+    figures = {}
+    for command in ('ls', 'ls -l'):
+        time.sleep(1.2)
+        began = time.monotonic()
+        run([*command.split(), top])
+        figures[f'{command} ms'] = (time.monotonic() - began) * 1e3
+    return figures
+
+
 def killed(clients, lengths):
     """The time from SIGKILL of the holder's process until the next one, on the same host, holds.
     If that takes the time of a session or a TTL, it is measured only once."""
@@ -179,12 +203,13 @@ SCENARIOS = {
     'handoff-local': hand_off_local,
     'handoff-remote': hand_off_remote,
     'killed': killed,
+    'lists': lists,
     'fair': fair,
 }
 # Measured on every storage, with one server and with three; the others do not depend on these.
 EVERYWHERE = ('uncontended', 'hot', 'many', 'handoff-local', 'handoff-remote')
 # Measured where the servers are far away.
-FAR = ('uncontended', 'usual', 'hot-remote', 'handoff-remote')
+FAR = ('uncontended', 'usual', 'hot-remote', 'handoff-remote', 'lists')
 
 
 class Clients:

@@ -36,6 +36,7 @@
 #ifndef LOCKCORE_H
 #define LOCKCORE_H
 
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,7 @@ struct lc_call;  /* one question asked of the ensemble */
  * many: fewer when a stranger makes one, more when the lock's owner does. No limit for root. */
 #define LC_BELOW_MAX 1000
 #define LC_BELOW_OWNER_MAX 10000
+#define LC_CHILDREN_UNKNOWN INT_MAX /* more than any limit */
 
 /* The limit of all entry paths and watched paths of one session together. Takers beyond it get
  * ENOLCK. One transaction deletes all entries of a session when it ends. The servers cannot
@@ -406,7 +408,7 @@ struct lc_lock_info {
 	bool has_attributes; /* false: made by another client */
 	struct lc_attributes attributes;
 	unsigned slots;    /* how many may hold it exclusively at a time; 1 by default */
-	unsigned children; /* entries in its queue and locks below it */
+	unsigned children; /* entries in its queue and locks below it; LC_CHILDREN_UNKNOWN */
 };
 typedef void lc_stat_fn(void *ctx, int err, const struct lc_lock_info *info);
 /* -ENOENT only after the ensemble has said so twice, with a sync in between. */
@@ -415,8 +417,8 @@ int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *
 /* The same of a name that the caller does not know yet: -ENOENT takes one round trip. */
 int lc_seek(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
             struct lc_call **ret_call);
-/* The same at once, without a question, all but `children`. True: takers of this mount have used
- * the lock, and the server in use has told of no change since it was read. */
+/* The same at once, without a question; `children` is LC_CHILDREN_UNKNOWN. True: takers of this
+ * mount have used the lock, and the server in use has told of no change since it was read. */
 bool lc_recall(struct lc *lc, const char *lock, struct lc_lock_info *ret_info);
 
 /* One entry of a queue, from its name alone. */

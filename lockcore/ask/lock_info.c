@@ -174,8 +174,11 @@ bool lc_recall(struct lc *lc, const char *lock, struct lc_lock_info *ret_info)
 	bool good = known && lock_is_watched(known) && !known->node.is_entry;
 
 	free(path);
-	if (good)
+	if (good) {
 		*ret_info = known->node.info;
+		/* The watch does not tell of new children. */
+		ret_info->children = LC_CHILDREN_UNKNOWN;
+	}
 	return good;
 }
 

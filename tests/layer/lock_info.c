@@ -132,6 +132,7 @@ static bool recalls(struct rig *rig, const char *wanted)
 
 	rig_forget(rig);
 	if (known) {
+		assert_int_equal(info.children, LC_CHILDREN_UNKNOWN);
 		info.children = 0;
 		stat_told(rig, 0, &info);
 		rig_expect_told(rig, wanted);

@@ -154,10 +154,9 @@ static void seen_above(void **state)
 		unsigned children;
 		bool reads;
 	} rows[] = {
-		{false, LC_BELOW_MAX - 1, false},
-		{false, LC_BELOW_MAX, true},
-		{true, LC_BELOW_MAX, false},
-		{true, LC_BELOW_OWNER_MAX, true},
+		{false, LC_BELOW_MAX - 1, false},  {false, LC_BELOW_MAX, true},
+		{true, LC_BELOW_MAX, false},       {true, LC_BELOW_OWNER_MAX, true},
+		{true, LC_CHILDREN_UNKNOWN, true},
 	};
 	struct rig *rig = *state;
 

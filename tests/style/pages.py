@@ -254,7 +254,7 @@ def main():
     defined = definitions(root)
     if sum(map(len, defined.values())) < 2000:
         wrong.append('few functions were found')
-    for file in (*tracked(root, '*.scd'), 'README.md', 'examples/README.md'):
+    for file in (*tracked(root, '*.scd'), 'README.md', 'examples/README.md', 'tests/bench/README.md'):
         wrong += hard_english(file, text(root, file))
     for file in markdown:
         wrong += wrong_links(root, file)

@@ -78,8 +78,8 @@ class Hosts:
             shows(mount, 'scheduler', 'reason=leader')
 
     def reload(self, host):
-        """As the unit does it, with a lock held."""
-        check('\nExecReload=/bin/kill -USR2 $MAINPID\n' in read('fs/system/zklockfs@.service.in'), 'what a reload is')
+        """As zklockfs --reload of the unit does it, with a lock held."""
+        check(re.search(r'^ExecReload=\S+/zklockfs --reload ', read('fs/system/zklockfs@.service.in'), re.MULTILINE), 'the unit has a reload')
         mount = self.mounts[host]
         holder = mount.take('deploy').held()
         token = holder.token()

@@ -58,7 +58,7 @@ static const char *explain_errno(int error)
 		{ECANCELED, "evicted while it waited"},
 		{ENOENT, "no such lock"},
 		{EDOM, "--slots is not the number in its file `slots`, which its owner may change"},
-		{EACCES, "you may not take it: its doors are not writable for you"},
+		{EACCES, "you may not take it: its lock files are not writable for you"},
 		{EROFS, "the mount is read-only"},
 		{EHOSTUNREACH, "the ensemble does not answer"},
 		{ESHUTDOWN, "the mount is shutting down, or unusable"},

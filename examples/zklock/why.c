@@ -67,7 +67,7 @@ static int check_lock_file(const struct mount *mount, const char *lock)
 			printf("there is no such lock; mkdir %s/NAME makes one\n", mount->path);
 			return EX_NOINPUT;
 		}
-		printf("cannot look at its doors: %s\n",
+		printf("cannot look at its lock files: %s\n",
 		       error == EXDEV ? mount_covered(mount, lock, cover)
 		                      : health_explain(mount, error, why));
 		return health_exit_status(error);
@@ -77,8 +77,8 @@ static int check_lock_file(const struct mount *mount, const char *lock)
 		return EX_NOPERM;
 	}
 	if (mount_may_write(mount, lock, "lock") < 0) {
-		printf("you (user %u) may not write to its doors: they have mode %04o, owner %u "
-		       "and group %u\n",
+		printf("you (user %u) may not write to its lock files: they have mode %04o, "
+		       "owner %u and group %u\n",
 		       (unsigned)geteuid(), (unsigned)stat.st_mode & 0777, (unsigned)stat.st_uid,
 		       (unsigned)stat.st_gid);
 		return EX_NOPERM;

@@ -336,7 +336,7 @@ static void lookup_in_lock(struct frontend *front, struct request *req, struct n
 
 	if (r == -EINVAL) {
 		log_line(LC_NOTICE,
-		         "%s/%s: bad times after the @: use, for example, "
+		         "%s/%s: not understood after the @: use, for example, "
 		         "lock@30s,most=1h,least=5m",
 		         parent->lock, name);
 		reply_err(req, EINVAL);

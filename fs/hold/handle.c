@@ -155,7 +155,7 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 			family_see((pid_t)req->in.pid, &request.caller);
 			audit_refuse(&front->holds->audit_log, node->lock, &request.caller,
 			             request.uid, -EACCES,
-			             "a door opened for reading only would not take the lock");
+			             "a lock file opened for reading only would not take the lock");
 		}
 		reply_err(req, EACCES);
 		return;

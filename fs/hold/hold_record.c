@@ -134,7 +134,7 @@ void hold_record_save_load(struct codec *codec, struct frontend *front, struct r
 	hold->node = node_save_load(codec, front->nodes, hold->node);
 	if (codec->loads &&
 	    (hold->node->kind != NODE_LOCK_FILE || hold->node->lock_file.advisory != (kind == 1)))
-		codec->give_up("the state has a taker without a door");
+		codec->give_up("the state has a taker without a lock file");
 	if (codec->loads)
 		node_ref(hold->node);
 	CODEC_PID(codec, hold->asker);

@@ -122,7 +122,7 @@ static void print_state(struct facts_page *page, const struct lc_status *status)
 static void print_failures(struct facts_page *page, const struct lc_counters *counters)
 {
 	begin_family(page, "failures_total", "counter",
-	             "Takers that were refused or ran out of time, by error code.");
+	             "Requests that were refused or ran out of time, by error code.");
 	for (int i = 0; i < LC_FAILURES; i++) {
 		int code = lc_failure_codes[i];
 
@@ -203,15 +203,15 @@ static const struct fact {
 	{"server_version", NULL, "", FACT_TEXT, AT(server_version), NULL},
 	{"host", NULL, "", FACT_TEXT, AT(mount.host), NULL},
 	{"holders", "holders", "", FACT_GAUGE, AT(engine.holders),
-         "Takers on this mount that hold their lock now."},
+         "Requests on this mount that hold their lock now."},
 	{"waiters", "waiters", "", FACT_GAUGE, AT(engine.waiters),
-         "Takers on this mount that wait for a lock now."},
+         "Requests on this mount that wait for a lock now."},
 	{"kept", "kept", "", FACT_GAUGE, AT(kept),
          "Holders that have given back a lock which least= keeps for some more time."},
 	{NULL, "losing", "", FACT_GAUGE, AT(engine.losing),
-         "Takers that have lost their lock and may still be at work."},
+         "Requests that have lost their lock and may still be at work."},
 	{"leaving", "leaving", "", FACT_GAUGE, AT(engine.leaving),
-         "Takers whose entry is still to be deleted, or whose lost lock's file is open."},
+         "Requests whose entry is still to be deleted, or whose lost lock's file is open."},
 	{NULL, "oldest_hold_seconds", "", FACT_US, AT(oldest_hold_us),
          "Duration of the longest current hold on this mount; 0 without a holder."},
 	{NULL, "oldest_wait_seconds", "", FACT_US, AT(oldest_wait_us),
@@ -221,11 +221,11 @@ static const struct fact {
 	{"entry_bytes", "entry_bytes", "", FACT_GAUGE, AT(engine.entry_bytes),
          "Total length of the paths of this mount's entries."},
 	{NULL, "entry_bytes_limit", "", FACT_CONSTANT, LC_ENTRY_BYTES_MAX, 0,
-         "Limit of entry_bytes plus watch_bytes; beyond it takers are refused."},
+         "Limit of entry_bytes plus watch_bytes; beyond it requests are refused."},
 	{NULL, "watch_bytes", "", FACT_GAUGE, AT(engine.watch_bytes),
          "Total length of the paths that this mount watches."},
 	{NULL, "watch_bytes_limit", "", FACT_CONSTANT, LC_WATCH_BYTES_MAX, 0,
-         "Limit of watch_bytes; beyond it takers are refused."},
+         "Limit of watch_bytes; beyond it requests are refused."},
 	{"connections", "connections_total", "", FACT_COUNTER, AT(engine.connections),
          "Connections made to servers."},
 	{"sessions", "sessions_total", "", FACT_COUNTER, AT(engine.sessions), "Sessions begun."},
@@ -388,9 +388,9 @@ int view_metrics(const struct facts *facts, struct text *ret_text)
 		print_facts(&page, facts);
 		print_longest(&page, facts);
 		print_failures(&page, counters);
-		print_histogram(&page, "wait_seconds", "Waiting time of takers that got the lock.",
-		                LC_WAIT_BUCKETS, lc_wait_bounds_us, counters->waits,
-		                counters->waited_us);
+		print_histogram(&page, "wait_seconds",
+		                "Waiting time of requests that got the lock.", LC_WAIT_BUCKETS,
+		                lc_wait_bounds_us, counters->waits, counters->waited_us);
 		print_histogram(&page, "hold_seconds", "Duration of holds that have ended.",
 		                HISTORY_BUCKETS, history_bounds_us, history->buckets,
 		                history->held_us);

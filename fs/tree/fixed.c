@@ -49,7 +49,7 @@ const char *fixed_reserved(const char *name)
 	struct lock_file lock_file;
 
 	if (lock_file_parse(name, &lock_file) != -ENOENT && strchr(name, '@'))
-		return "this would be a door with a time limit";
+		return "this would be a lock file with options";
 	if (lock_file_parse(name, &lock_file) != -ENOENT || fixed_find(NODE_LOCK, name))
 		return "this is the name of a file in every lock";
 	return NULL;

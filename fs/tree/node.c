@@ -355,7 +355,7 @@ static struct node *name_save_load(struct codec *codec, struct nodes *nodes, str
 	if (!named)
 		node_unname(nodes, node);
 	if (kind == NODE_LOCK_FILE && lock_file_parse(name, &node->lock_file) < 0)
-		codec->give_up("the state has an invalid door");
+		codec->give_up("the state has an invalid lock file");
 	return node;
 }
 

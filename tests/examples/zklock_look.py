@@ -188,7 +188,7 @@ def why(a, b):
     check_equal(check_run(a, ['ls'], 0, 'ls').splitlines()[1].split()[8], '2/2', 'how many of how many')
     other.release()
     holder.release()
-    says(['svca'], 77, 'you (user 1002) may not write to its doors', BOB)
+    says(['svca'], 77, 'you (user 1002) may not write to its lock files', BOB)
     # One's own.
     out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")
     check('this is your own hold: you would wait for yourself' in out and out.endswith('75\n'), out)

@@ -39,13 +39,13 @@ static void reserved(void **state)
 		{"holder", "file"},
 		{"value", "file"},
 		{"slots", "file"},
-		{"lock@", "time limit"},
-		{"lock@x", "time limit"},
-		{"lock@30s", "time limit"},
-		{"shared@5m", "time limit"},
-		{"try@", "time limit"},
-		{"reentrant@30s", "time limit"},
-		{"flock@1", "time limit"},
+		{"lock@", "with options"},
+		{"lock@x", "with options"},
+		{"lock@30s", "with options"},
+		{"shared@5m", "with options"},
+		{"try@", "with options"},
+		{"reentrant@30s", "with options"},
+		{"flock@1", "with options"},
 	};
 
 	(void)state;

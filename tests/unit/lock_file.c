@@ -38,7 +38,7 @@ static void lock_files(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct lock_file lock_file = {.wait_us = -1};
 
-		expect(lock_file_parse(rows[i].name, &lock_file) == 0, "%s is no door",
+		expect(lock_file_parse(rows[i].name, &lock_file) == 0, "%s is no lock file",
 		       rows[i].name);
 		expect(lock_file.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
 		       (long long)lock_file.wait_us);
@@ -74,7 +74,7 @@ static void limits(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct lock_file lock_file;
 
-		expect(lock_file_parse(rows[i].name, &lock_file) == 0, "%s is no door",
+		expect(lock_file_parse(rows[i].name, &lock_file) == 0, "%s is no lock file",
 		       rows[i].name);
 		expect(lock_file.wait_us == rows[i].wait_us, "%s waits %lld us", rows[i].name,
 		       (long long)lock_file.wait_us);
@@ -104,7 +104,7 @@ static void ahead(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct lock_file lock_file;
 
-		expect(lock_file_parse(rows[i].name, &lock_file) == 0, "%s is no door",
+		expect(lock_file_parse(rows[i].name, &lock_file) == 0, "%s is no lock file",
 		       rows[i].name);
 		expect(lock_file.crowd == rows[i].crowd && lock_file.wait_us == rows[i].wait_us,
 		       "%s: %u", rows[i].name, lock_file.crowd);
@@ -212,7 +212,8 @@ static void listed_lock_files(void **state)
 	for (const char *const *name = lock_file_names; *name; name++, count++) {
 		struct lock_file lock_file;
 
-		expect(lock_file_parse(*name, &lock_file) == 0, "%s is shown and no door", *name);
+		expect(lock_file_parse(*name, &lock_file) == 0, "%s is shown and no lock file",
+		       *name);
 		expect(!strchr(*name, '@'), "%s: timed names are not shown", *name);
 	}
 	assert_true(count >= 2);

@@ -130,7 +130,7 @@ def test(case):
     parked(server, mounts[0])
     for lock_file in ('lock@ahead=-1', 'lock@ahead=x', 'lock@ahead=0', 'lock@ahead=1048576', 'lock@ahead=1,ahead=2',
                  'try@ahead=1', 'flock@ahead='):
-        mounts[0].allow('bad times after the @')
+        mounts[0].allow('not understood after the @')
         check_errno(errno.EINVAL, os.open, mounts[0].path('build', lock_file), os.O_RDWR)
 
 

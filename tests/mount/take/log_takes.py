@@ -57,7 +57,7 @@ def check_takes(server, mount):
     expect(mount, r'build: refused to pid \d+ \(.+\) uid 0 after \d+\.\d s: somebody else has the lock or waits for it '
            r'\(EAGAIN\)')
     check_errno(errno.EACCES, os.open, mount.path('build', 'lock'), os.O_RDONLY)
-    expect(mount, r'build: refused to .+: a door opened for reading only would not take the lock \(EACCES\)')
+    expect(mount, r'build: refused to .+: a lock file opened for reading only would not take the lock \(EACCES\)')
     with open(mount.path('build', 'queue', mount.queue('build')[1]), 'w', encoding='ascii') as entry:
         entry.write('evict')
     waiter.refused(errno.ECANCELED)

@@ -27,7 +27,7 @@ def test(case):
         check_errno(errno.EINVAL, os.open, mount.path('build', name), os.O_RDWR)
         check_errno(errno.EINVAL, os.open, mount.path('build', name), os.O_RDWR | os.O_CREAT)
 
-    mount.said('build/lock@1h30m: bad times after the @')
+    mount.said('build/lock@1h30m: not understood after the @')
 
     for lock_file in TIMED:
         for time in ('0s', '0ms', '300ms', '30s', '5m', '1h'):

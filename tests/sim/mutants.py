@@ -57,6 +57,9 @@ def mutant(rule, name, file, old, new, judge, *more):
 LEASE = unit('tests/unit/lease.c')
 QUEUE = unit('tests/unit/queue.c')
 CHANGE = unit('tests/sim/test_change.c')
+LAYER_CHANGE = unit('tests/layer/change.c')
+REMOVE = unit('tests/layer/remove.c')
+MAKE = unit('tests/layer/make.c')
 REASONS = unit('tests/sim/test_reasons.c')
 ASKING = unit('tests/sim/test_asking.c')
 EVICTION = unit('tests/sim/test_eviction.c')
@@ -1018,24 +1021,24 @@ mutant(19, 'release_and_take_over_the_head_of_another', 'handoff.c',
 mutant(20, 'data_by_any_version', 'change.c',
        'ensemble_set(call->path, data, len, change->version), data_written',
        'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION), data_written',
-       CHANGE,
+       LAYER_CHANGE,
        ('change.c', 'ops[1] = ensemble_set(call->path, data, len, change->version);', 'ops[1] = ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION);'))
 mutant(20, 'value_without_a_check', 'change.c',
        'call_send_all(call, ops, 2, data_written, change);',
        'call_send(call, ops[1], data_written, change);',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(20, 'data_of_others_overwritten', 'change.c',
        'if (node_data_kind(answer->data, (size_t)answer->data_len) != NODE_DATA_FOREIGN)\n\t\treturn 0;',
        'return 0;',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(20, 'value_appended_twice', 'change.c',
        'change->unsure = answer->result == ENSEMBLE_UNKNOWN;',
        'change->unsure = false;',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(20, 'change_given_up', 'change.c',
        '.finish = data_finish, .repeatable = true,',
        '.finish = data_finish,',
-       CHANGE)
+       LAYER_CHANGE)
 
 # ---- 21: eviction ----
 
@@ -1158,11 +1161,11 @@ mutant(21, 'evicted_waiter_goes_on', 'taker.c',
 mutant(33, 'changed_by_anybody', 'authority.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return change->by == 0 || !gives_away;',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(33, 'given_away_by_its_owner', 'authority.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return authority_owns(now, change->by);',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(20, 'changed_by_what_was', 'change.c',
        '\tif (!call->taker)\n\t\tbatch_submit(',
        '\tif (0)\n\t\tbatch_submit(',
@@ -1170,23 +1173,23 @@ mutant(20, 'changed_by_what_was', 'change.c',
 mutant(33, 'another_lock_is_changed', 'change.c',
        'if (change->czxid && answer->stat->czxid != change->czxid)',
        'if (0)',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(33, 'another_lock_was_changed', 'change.c',
        '\t\tif (elsewhere)\n',
        '\t\tif (0)\n',
-       CHANGE)
+       LAYER_CHANGE)
 mutant(33, 'removed_by_anybody', 'remove.c',
        'if (authority_owns(&above, remove->call.uid))',
        'if (1)',
-       CHANGE)
+       REMOVE)
 mutant(33, 'removed_at_any_version', 'remove.c',
        '.version = remove->version}',
        '.version = ENSEMBLE_ANY_VERSION}',
-       CHANGE)
+       REMOVE)
 mutant(33, 'lock_above_by_any_version', 'remove.c',
        'above ? 2 : 1',
        '1',
-       CHANGE)
+       REMOVE)
 
 mutant(33, 'evicted_by_anybody', 'evict.c',
        'if (!may_evict(evict, answer))',
@@ -1250,15 +1253,15 @@ mutant(23, 'nothing_left_for_root', 'quota.c',
 mutant(23, 'locks_below_without_limit', 'make.c',
        'if (count < make->limit)',
        'if (1)',
-       CHANGE)
+       MAKE)
 mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
        'count += !name_is_numbered(reading->names[i]);',
        'count++;',
-       CHANGE)
+       MAKE)
 mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
        'authority_owns(above, uid) ?',
        '1 ?',
-       CHANGE)
+       MAKE)
 mutant(23, 'order_reversed_after_a_session', 'lock.c',
        '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {\n\t\t\tentry_write',
        '\t\tfor (taker = lock->takers.all->prev; taker; taker = after) {\n'

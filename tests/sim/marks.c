@@ -13,10 +13,9 @@
 #include <string.h>
 #include <utlist.h>
 
-/* A mount sees a poke by the watch on its node for pokes, or with its next heartbeat, which comes
- * when no other write has been a step for some time. Then the mount reads its entries. */
+/* A mount is told of a letter by the watch on its mailbox. Then it reads its entries. */
 #define NOTICE_US 2000000
-#define LINE 17          /* of the node for pokes: poke.c */
+#define LINE 17          /* a letter */
 #define SETTLED_US 20000 /* a holder's entry is watched so long after the grant */
 
 static int64_t session_timeout(const struct sim *sim, int64_t id)
@@ -80,14 +79,14 @@ static bool replaces(struct sim *sim, const struct node *node)
 	return node->stat.ephemeral_owner & WORLD_FOREIGN && taker && taker->evicted_token;
 }
 
-/* The node of its mount, for heartbeats or pokes, was there when the entry was marked. */
-static bool could_be_poked(const struct sim *sim, const struct node *entry)
+/* The mailbox of its mount was there when the entry was marked. */
+static bool could_be_told(const struct sim *sim, const struct node *entry)
 {
 	struct node *home = tree_find(&sim->world.committed, SIM_ROOT "/.zklockfs"), *node;
 
 	DL_FOREACH(home ? home->children : NULL, node)
 		if (node->stat.ephemeral_owner == entry->stat.ephemeral_owner &&
-		    node->stat.czxid < entry->stat.mzxid)
+		    strstr(node->name, "-pokes") && node->stat.czxid < entry->stat.mzxid)
 			return true;
 	return false;
 }
@@ -108,34 +107,32 @@ static void note_delete(struct sim *sim, struct node *node, const struct transac
 			              node->path);
 		return;
 	}
-	if (!node->poked_us && could_be_poked(sim, node))
+	if (!node->poked_us && could_be_told(sim, node))
 		sim_violation(sim, "d: %s is deleted by another mount, whose own was not told",
 		              node->path);
 	if (!node->marked_us ||
 	    (judge_owner(sim, node) && age_us < session_timeout(sim, owner) / 1000 * 995))
 		sim_violation(sim,
 		              "d: %s is deleted by another mount, %" PRId64
-		              " ms after its mount was poked",
+		              " ms after its mount was told",
 		              node->path, node->marked_us ? age_us / 1000 : -1);
 }
 
-/* The last line of the node for pokes names an entry; a write to the heartbeats' node means all. */
-static bool is_named(const struct node *entry, const struct node *node, const struct change *change)
+/* The last letter names an entry. */
+static bool is_named(const struct node *entry, const struct change *change)
 {
 	char digits[LINE] = "";
 	struct entry_name name;
 
 	if (!name_parse(entry->name, &name))
 		return false;
-	if (!strstr(node->name, "-pokes"))
-		return true;
 	if (change->data_len < LINE)
 		return false;
 	memcpy(digits, (const char *)change->data + change->data_len - LINE, LINE - 1);
 	return strtoull(digits, NULL, 16) == name.taker_half;
 }
 
-static void note_poke(struct sim *sim, const struct node *node, const struct change *change)
+static void note_letter(struct sim *sim, const struct node *node, const struct change *change)
 {
 	for (int i = 0; i < sim->plan.locks; i++) {
 		struct node *lock = tree_find(&sim->world.committed, sim->locks[i].path), *entry;
@@ -145,7 +142,7 @@ static void note_poke(struct sim *sim, const struct node *node, const struct cha
 
 			if (!entry->marked_us || entry->poked_us ||
 			    entry->stat.ephemeral_owner != node->stat.ephemeral_owner ||
-			    !is_named(entry, node, change))
+			    !is_named(entry, change))
 				continue;
 			entry->poked_us = sim->agenda.now_us;
 			if (taker)
@@ -165,11 +162,8 @@ void marks_committing(struct sim *sim, const struct transaction *transaction)
 		if (!node || change->kind == CHANGE_CREATE)
 			continue;
 		if (!strncmp(node->path, home, sizeof(home) - 1)) {
-			/* Its own heartbeats are none. A mount may evict an entry of its own. */
-			if (change->kind == CHANGE_SET &&
-			    (writer(transaction) != node->stat.ephemeral_owner ||
-			     strstr(node->name, "-pokes")))
-				note_poke(sim, node, change);
+			if (change->kind == CHANGE_SET && strstr(node->name, "-pokes"))
+				note_letter(sim, node, change);
 		} else if (judge_is_entry(node)) {
 			if (change->kind == CHANGE_SET)
 				note_mark(sim, node, transaction, change);
@@ -223,7 +217,7 @@ bool marks_taken_away(const struct taker *taker)
 }
 
 /* Since when the mount can know of the mark, or INT64_MAX: a holder's entry is watched; for a
- * waiter the mount is poked. */
+ * waiter there is a letter. */
 static int64_t due_us(const struct taker *taker)
 {
 	int64_t since_us = taker->marked_us;

@@ -30,7 +30,7 @@ def entry_of(mount, lock, taker):
 
 
 def behind(server, mount, lock, other, there):
-    """Takers far behind in the queue are told at once by a poke: their entries are not watched."""
+    """Takers far behind in the queue are told at once by a letter: their entries are not watched."""
     path = f'{mount.root}/{lock}'.removeprefix('/locks/')
     before = len(server.entries(path))
     crowd = [mount.take(lock)]

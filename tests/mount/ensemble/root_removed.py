@@ -7,7 +7,7 @@ import errno
 import os
 
 import rawzk
-from harness import Stopwatch, check, check_errno, run, until
+from harness import Stopwatch, check, check_errno, errno_of, run, until
 
 
 def remove(zk, path):
@@ -52,7 +52,7 @@ def test(case):
     for mount in (made, missed):
         mount.said('has removed')
     watch = Stopwatch()
-    check_errno(errno.ENOENT, os.stat, missed.path('build'))
+    until(lambda: errno_of(os.stat, missed.path('build')) == errno.ENOENT, 'the kernel has forgotten the name')
     check_errno(errno.ENOENT, os.mkdir, missed.path('other'))
     watch.check(0, 5, 'ENOENT')
     until(lambda: watch.seconds() > 3, 'some heartbeats')

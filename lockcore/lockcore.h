@@ -36,7 +36,6 @@
 #ifndef LOCKCORE_H
 #define LOCKCORE_H
 
-#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,7 +61,7 @@ struct lc_call;  /* one question asked of the ensemble */
  * many: fewer when a stranger makes one, more when the lock's owner does. No limit for root. */
 #define LC_BELOW_MAX 1000
 #define LC_BELOW_OWNER_MAX 10000
-#define LC_CHILDREN_UNKNOWN INT_MAX /* more than any limit */
+#define LC_CHILDREN_UNKNOWN INT32_MAX /* more than any limit */
 
 /* The limit of all entry paths and watched paths of one session together. Takers beyond it get
  * ENOLCK. One transaction deletes all entries of a session when it ends. The servers cannot

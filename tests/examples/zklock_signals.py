@@ -107,7 +107,7 @@ def terminals(a, b):
     free(a, 'svca')
 
     # The terminal goes away: of that the leader of the session hears alone, which is zklock here.
-    terminal = Terminal([ZKLOCK, 'svca', '--', 'sh', '-c', 'echo ready; exec sleep 600'], environment(a))
+    terminal = Terminal([ZKLOCK, 'svca', '--', 'sh', '-c', 'echo ready; exec sleep 60'], environment(a))
     terminal.expect('ready')
     os.close(terminal.fd)
     check_equal(os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]), -signal.SIGHUP, 'a hang-up')

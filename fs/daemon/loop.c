@@ -64,7 +64,7 @@
 /* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
 #define GRACE_US 3000000
 
-/* Of struct frontend. */
+/* The frontend calls this when a user asks for other options. */
 static int told_to_change(void *ctx, const char *args, size_t len)
 {
 	struct loop *loop = ctx;

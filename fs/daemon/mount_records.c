@@ -33,8 +33,8 @@
 /* Parts that change with time are written no more often. */
 #define SELDOM_NS 1000000000
 
-/* For tests: a later version, which has one more number in the records of the mount, and of each
- * node and hold. */
+/* Tests build a later version: it has one more number in the records of the mount, and of each node
+ * and hold. */
 static void later_save_load(struct codec *codec)
 {
 #ifdef RECORDS_LATER
@@ -170,7 +170,7 @@ static void numbers_save_load(struct codec *codec, struct mount_records *mount_r
 	later_save_load(codec);
 }
 
-/* For log and metrics: after a crash the last second may be missing. */
+/* Log and metrics read these totals. After a crash the last second may be missing. */
 static void totals_save_load(struct codec *codec, struct mount_records *mount_records)
 {
 	struct frontend *front = mount_records->front;

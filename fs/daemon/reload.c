@@ -441,8 +441,8 @@ void reload_reap(struct reload *reload, pid_t pid, int status)
 
 /* ---- the last steps ---- */
 
-/* For a mount without a supervisor. The loop stands still meanwhile: so only the child's answer is
- * awaited, and not its end, which comes right after. NULL, or why not. */
+/* A mount without a supervisor asks here. The loop stands still meanwhile, so it awaits the child's
+ * answer, and not the child's end, which comes right after. NULL, or why not. */
 static const char *check_again(struct reload *reload, int state)
 {
 	struct pollfd answer = {.events = POLLIN};

@@ -40,7 +40,7 @@ enum supervisor_gift {
 
 /* The supervisor needs these as long as it lives. */
 struct supervisor_config {
-	struct store *store; /* which the supervisor changes only between two daemons */
+	struct store *store; /* the supervisor changes it only between two daemons */
 	char **argv;
 	int64_t session_timeout_us;
 };

@@ -17,6 +17,7 @@
 #include "ask/asking.h"
 #include "ask/evict.h"
 #include "ask/waiters.h"
+#include "grant/decide.h"
 #include "grant/listing.h"
 #include "grant/taker_events.h"
 #include "grant/tell.h"
@@ -170,6 +171,7 @@ const char *lc_check_root(const char *root)
 
 static void free_engine(struct lc *lc)
 {
+	decide_finish(lc);
 	table_finish(&lc->entries->by_id);
 	session_free(lc);
 	outbox_finish(outbox_of(lc));
@@ -201,7 +203,7 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 	lc->root = strdup(config->root);
 	adopt_kinds(lc);
 	asking_begin(lc);
-	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root) {
+	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root && decide_begin(lc)) {
 		*ret_lc = lc;
 		return 0;
 	}

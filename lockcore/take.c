@@ -4,7 +4,6 @@
  */
 #include "take.h"
 
-#include "grant/handoff.h"
 #include "grant/reuse.h"
 #include "lock/loss.h"
 #include "pure/node_data.h"
@@ -28,8 +27,6 @@ static void recheck_taker(void *ctx)
 	entry_watch(&taker->entry);
 	lock_recheck(taker->entry.lock);
 	taker_step(taker); /* its delete is tried again */
-	if (taker->state == TAKER_HELD)
-		handoff_watch_next(taker);
 }
 
 static int64_t probe_limit(const struct lc *lc)
@@ -222,7 +219,6 @@ bool lc_replace(struct lc_taker *taker, struct lc_taker *old)
 	    old->replaced_by || !lc_holds(old))
 		return false;
 	taker_replace(taker, old);
-	lock_want_list(taker->entry.lock);
 	return true;
 }
 
@@ -238,7 +234,6 @@ void lc_leave(struct lc_taker *taker)
 	taker_not_due(taker);
 	if (reuse_leave(taker))
 		return;
-	handoff_leave(taker);
 	taker_leave(taker);
 }
 

@@ -2,27 +2,23 @@
  *
  * listing.c - see listing.h.
  *
- * All takers of a lock share its listings. Only the first one that waits, the *front*, needs
- * anything watched: while it waits, all behind it do (queue.h). So a queue of any length on one
- * mount costs a listing when its front changes, and three watches: of the entry that the front
- * waits for, of the front's own entry, and of the lock's node. With several slots anybody's
- * going may make room: then the names in the lock are watched.
- *
- * A listing judges only the entries that it shows. ZooKeeper numbers entries in the order of
- * their creation. So once a listing shows no entry before ours, none can appear there later,
- * however old the listing is. An event is the time to look again, unless handoff.c knows better.
+ * All takers of a lock share its listings. A listing judges only the entries that it shows.
+ * ZooKeeper numbers entries in the order of their creation. So once a listing shows no entry before
+ * ours, none can appear there later, however old the listing is. What it shows is kept
+ * (lock/known.h), and decide.c says what that means.
  */
 #include "grant/listing.h"
 
-#include "grant/admission.h"
-#include "grant/handoff.h"
+#include "grant/decide.h"
 #include "grant/order.h"
 #include "grant/reuse.h"
+#include "lock/known.h"
 #include "lock/late.h"
 #include "lock/lock_watch.h"
 #include "lock/loss.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- whose entries a listing shows ---- */
@@ -41,19 +37,14 @@ static void match_stranger(struct lock *lock, const struct queue_entry *shown, u
 
 static void match_shown(struct lock *lock, const struct queue *queue, uint64_t number)
 {
-	struct entry *entry, *before = NULL;
-
-	for (size_t i = 0; i < queue->count; i++, before = entry) {
+	for (size_t i = 0; i < queue->count; i++) {
 		const struct queue_entry *shown = &queue->entries[i];
+		struct entry *entry = entry_of_node(lock, shown->znode, &shown->name);
 
-		entry = entry_of_node(lock, shown->znode, &shown->name);
-		if (!entry) {
+		if (entry)
+			entry->lists.last = number;
+		else
 			match_stranger(lock, shown, number);
-			continue;
-		}
-		entry->lists.last = number;
-		if (before && entry_is_queued(before) && !queue->in_zone)
-			entry->place.adjacent = true;
 	}
 }
 
@@ -124,7 +115,63 @@ static bool last_is_repeated(const struct lock *lock)
 	return lock->takers.all && lock->takers.all->prev->entry.repeated;
 }
 
+/* It began to probe before this listing was sent. */
+static bool probes(const struct lc_taker *taker, const struct queue *queue)
+{
+	return taker->state == TAKER_WAITING && taker->wait == WAIT_PROBING &&
+	       queue->listing > taker->since;
+}
+
+static bool waits_in_queue(const struct entry *entry)
+{
+	return entry && taker_of((struct entry *)entry)->state == TAKER_WAITING &&
+	       entry->state == ENTRY_PRESENT && entry->wanted;
+}
+
+/* The client of an *incompatible* child would not wait for our entries. Beside such an entry nobody
+ * can be promised to be alone: nobody is let in until it is gone. */
+static void refuse_beside_incompatible(struct lock *lock, const struct queue *queue,
+                                       struct entry *const *owners)
+{
+	struct lc_taker *taker, *next;
+
+	if (!queue->incompatible || lock->takers.waiting == 0)
+		return;
+	lc_report(lock->lc, LC_ERROR,
+	          "%s: %s is of a client that ignores our locks (%s): requests are refused",
+	          lock->path, queue->incompatible, queue->client);
+	for (size_t i = 0; i < queue->count; i++)
+		if (waits_in_queue(owners[i]))
+			taker_fail(taker_of(owners[i]), -EPROTO);
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
+		if (probes(taker, queue))
+			taker_fail(taker, -EPROTO);
+}
+
 /* ---- answers ---- */
+
+/* `queue` is in its true order. */
+static void know(struct lock *lock, struct queue *queue)
+{
+	struct entry **owners = calloc(queue->count + 1, sizeof(struct entry *));
+
+	if (!owners) {
+		lock_list_later(lock);
+		return;
+	}
+	for (size_t i = 0; i < queue->count; i++)
+		owners[i] = entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name);
+	timer_clear(&lock->lc->timers, &lock->lists.recheck);
+	if (known_listed(lock, queue, owners, queue->made - 1)) {
+		refuse_beside_incompatible(lock, queue, owners);
+		lock->lists.shown = queue->listing;
+		if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)
+			lock_recheck(lock);
+	} else {
+		lock_list_later(lock);
+	}
+	free(owners);
+}
 
 static void judge_listing(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)
 {
@@ -138,17 +185,16 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 	if (queue.count > 1)
 		reuse_end(lock);
 	lock_see_czxid(lock, answer->stat->czxid);
-	queue.slots_known = lock->node.slots > 0 && lock->node.version == answer->stat->version;
-	if (!queue.slots_known)
+	if (lock->node.version != answer->stat->version)
 		watch_fired(&lock->node.watch); /* or its event is on its way */
-	queue_judge(&queue, queue.slots_known ? lock->node.slots : 1);
+	queue.made = answer->stat->made;
 	match_takers(lock, &queue, number);
 	refuse_misled(lock);
 	/* Beside an incompatible entry nobody is let in, whatever the order. */
 	if (queue.in_zone && !queue.incompatible)
-		order_find(lock, &queue, admit);
+		order_find(lock, &queue, know);
 	else
-		admit(lock, &queue);
+		know(lock, &queue);
 	queue_finish(&queue);
 }
 
@@ -160,8 +206,7 @@ static void judge_removed(struct lock *lock)
 	struct lc_taker *taker, *next;
 
 	lock->batch.unresolved = false;
-	if (lock->front.obstacle == OBSTACLE_LEAVER)
-		lock->front.obstacle = OBSTACLE_OTHER;
+	known_forget(lock);
 	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		struct entry *entry = &taker->entry;
 
@@ -239,36 +284,16 @@ static void lock_listed(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_GONE:
 		break;
 	}
+	if (answer->result != ENSEMBLE_OK && lock->lists.watching == number)
+		lock->lists.watching = 0;
 	lock->lists.pending--;
+	lock_touch(lock);
 	if (answer->result != ENSEMBLE_GONE)
 		look_for_late(lock, answer->result);
 	lock_unuse(lock);
 }
 
 /* ---- sending ---- */
-
-/* Takers have changed their states since the last turn. */
-static void look_at_touched(struct lc *lc)
-{
-	while (lc->locks->touched) {
-		struct lock *lock = lc->locks->touched;
-
-		lock_untouch(lock);
-		lock_use(lock);
-		handoff_release(lock);
-		if (lock_front_gone(lock)) {
-			if (!handoff_by_event(lock, lock_front_gone(lock)))
-				lock_want_list(lock);
-			lock_watch_none(lock);
-		}
-		if (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_needs_no_list(lock) &&
-		    !handoff_line_up(lock))
-			lock_want_list(lock);
-		if (!lock->takers.all)
-			lock_watch_none(lock);
-		lock_unuse(lock);
-	}
-}
 
 static bool is_of_interest(const struct lock *lock)
 {
@@ -278,10 +303,13 @@ static bool is_of_interest(const struct lock *lock)
 static void send_list(struct lock *lock)
 {
 	/* Any holder's going makes room; or somebody who comes is to end the use of an entry. */
-	bool watched = (lock->node.slots > 1 && lock->takers.waiting > 0) || last_is_repeated(lock);
+	bool watched = lock->lists.names_wanted || last_is_repeated(lock);
 
 	lock->lists.sent++;
 	lock->lists.pending++;
+	lock->lists.names_wanted = lock->lists.later = false;
+	if (watched)
+		lock->lists.watching = lock->lists.sent;
 	lock_use(lock);
 	lc_submit(lock->lc, ensemble_children(lock->path, watched), lock_listed, lock);
 }
@@ -292,7 +320,7 @@ void locks_flush(struct lc *lc)
 
 	if (!session_is_ready(lc))
 		return;
-	look_at_touched(lc);
+	decide_touched(lc);
 	batch_flush(lc);
 	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, lists.next) {
 		if (lock->batch.unsent > 0)
@@ -310,41 +338,27 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 	switch (change) {
 	case ENSEMBLE_DATA:
 		watch_fired(&lock->node.watch);
+		known_other_slots(lock);
 		if (lock->takers.waiting > 0)
 			lock_watch(lock);
 		break;
 	case ENSEMBLE_DELETED:
 		watch_fired(&lock->node.watch);
 		reuse_end(lock);
+		known_forget(lock);
 		lock->batch.last_write_ok = false;
 		lock_want_list(lock);
 		break;
 	case ENSEMBLE_NAMES:
+		lock->lists.watching = 0;
 		if (lock->takers.waiting == 0)
 			reuse_end(lock);
 		else if (lock->node.slots > 1 || !last_is_repeated(lock))
 			lock_want_list(lock); /* else it tells of our own create, too */
+		lock->lists.names_wanted = lock->node.slots > 1 && lock->takers.waiting > 0;
 		break;
 	}
 	lock_free_if_unused(lock);
-}
-
-/* The entry that the front waits for. */
-static void front_changed(struct lock *lock, const char *znode, enum ensemble_change change)
-{
-	bool watched = lock_front_is_watched(lock);
-
-	lock_front_fired(lock);
-	if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))
-		lock_watch_none(lock);
-	else if (change == ENSEMBLE_DELETED)
-		lock_want_list(lock);
-	else
-		lock_watch_front(lock, znode); /* the queue is as it was */
-	/* A holder says that it holds: then it is the first, as a listing is to show in time. */
-	if (change == ENSEMBLE_DATA && lock->front.taker &&
-	    lock->front.taker->entry.place.ahead_is != AHEAD_FIRST)
-		lock_want_list(lock);
 }
 
 static void entry_changed(struct lock *lock, const char *znode, enum ensemble_change change)
@@ -353,23 +367,19 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	struct entry_name name;
 	bool armed;
 
-	if (lock_front_is(lock, znode))
-		front_changed(lock, znode, change);
+	lock_other_changed(lock, znode, change);
 	entry = name_parse(znode, &name) ? entry_of_node(lock, znode, &name) : NULL;
 	if (!entry)
 		return;
 	taker_drop_spare(taker_of(entry));
-	if (!entry->wanted)
-		return;
 	armed = watch_is_armed(&entry->watch);
 	watch_fired(&entry->watch);
-	if (change == ENSEMBLE_DELETED) {
-		if (armed)
-			loss_of_node(taker_of(entry));
-		lock_want_list(lock);
-	} else {
+	if (change != ENSEMBLE_DELETED && entry->wanted)
 		entry_watch(entry);
-	}
+	else if (change == ENSEMBLE_DELETED && armed)
+		loss_of_node(taker_of(entry));
+	else if (change == ENSEMBLE_DELETED && entry->wanted)
+		lock_want_list(lock); /* a new connection has repeated the event */
 }
 
 void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
@@ -393,9 +403,12 @@ void locks_resume(struct lc *lc)
 
 	session_prove(lc);
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
+		known_forget(lock);
+		lock->lists.shown = lock->lists.watching = 0;
 		lock->batch.unresolved = has_unknown(lock);
 		if (!is_of_interest(lock))
 			continue;
+		lock_watch(lock);
 		lock_want_list(lock);
 		DL_FOREACH_SAFE(lock->takers.all, taker, after) {
 			entry_write(&taker->entry);
@@ -409,8 +422,8 @@ void locks_fresh(struct lc *lc)
 	struct lock *lock, *next;
 
 	HASH_ITER(hh, lc->locks->by_path, lock, next)
-		if (lock->front.obstacle == OBSTACLE_LEASE)
-			lock_want_list(lock);
+		if (lock->grant.lease_awaited)
+			lock_touch(lock);
 }
 
 void locks_session_ended(struct lc *lc)
@@ -421,10 +434,10 @@ void locks_session_ended(struct lc *lc)
 	lc->takers->missing = false;
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		lock_use(lock);
-		lock->front.taker = NULL;
-		lock->handoff.unseen = NULL;
-		lock->front.obstacle = OBSTACLE_OTHER;
-		lock->batch.unresolved = lock->lists.slots_asked = false;
+		known_forget(lock);
+		lock->grant = (struct lock_grant){0};
+		lock->lists.shown = lock->lists.watching = 0;
+		lock->batch.unresolved = lock->lists.later = false;
 		lock->batch.last_write_ok = lock->batch.together = false;
 		lock_watches_gone(lock);
 		lock_expect_none(lock);

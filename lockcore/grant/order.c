@@ -16,6 +16,7 @@ struct order_item {
 struct order {
 	struct lock *lock;
 	order_fn *done;
+	int64_t made;
 	uint64_t listing;
 	unsigned slots;
 	bool slots_known;
@@ -56,6 +57,7 @@ static bool build_queue(const struct order *order, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(order->count + 1, sizeof(*queue.entries)),
 	                      .in_zone = true,
+	                      .made = order->made,
 	                      .listing = order->listing,
 	                      .slots_known = order->slots_known};
 	bool gone = false;
@@ -153,6 +155,7 @@ void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
 	lock->lists.order = order;
 	order->lock = lock;
 	order->done = done;
+	order->made = queue->made;
 	order->listing = queue->listing;
 	order->slots = queue->slots;
 	order->slots_known = queue->slots_known;

@@ -33,6 +33,8 @@
  */
 #include "grant/reuse.h"
 
+#include "lock/known.h"
+
 #include <string.h>
 
 /* From the first grant of an entry on: for so many creates, which then take an eighth of the time,
@@ -71,7 +73,7 @@ static bool is_alone(const struct lc_taker *taker)
 	const struct lock *lock = taker->entry.lock;
 
 	return lock->takers.all == taker && !taker->next && lock->node.slots <= 1 &&
-	       !lock->batch.unresolved && !lock->handoff.unseen && !lock->handoff.held_back;
+	       !lock->batch.unresolved && !lock->grant.unproved && !lock->grant.held_back;
 }
 
 static bool may_be_spare(const struct lc_taker *taker)
@@ -80,7 +82,7 @@ static bool may_be_spare(const struct lc_taker *taker)
 	struct lc *lc = entry->lock->lc;
 
 	return taker->entry.repeated && taker->told_taken && taker_holds_entry(taker) &&
-	       entry->place.first && !entry->gone && entry->pending == 0 && is_plain(taker) &&
+	       known_is_first(entry) && !entry->gone && entry->pending == 0 && is_plain(taker) &&
 	       is_alone(taker) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
 }

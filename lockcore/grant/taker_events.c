@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "grant/taker_events.h"
 
-#include "grant/handoff.h"
+#include "grant/decide.h"
+#include "lock/known.h"
 #include "lock/loss.h"
 
 #include <errno.h>
@@ -40,10 +41,10 @@ static void step_entry(struct entry *entry)
 }
 
 const struct entry_events taker_entry_events = {
-	.present = handoff_present,
+	.present = known_present,
 	.not_made = entry_not_made,
-	.absent = handoff_absent,
-	.seen = handoff_seen,
+	.absent = known_gone,
+	.seen = decide_proved,
 	.gone = entry_gone,
 	.marked = entry_marked,
 	.later = entry_later,

@@ -6,10 +6,6 @@
  * the answers of earlier ones are outstanding waits and goes out together: with little to do
  * everything is sent at once, with much to do the batches grow by themselves.
  *
- * A release and the next take of the same lock, met here together, need no listing: the new
- * entry is made in the transaction that deletes the old one, and if their numbers follow
- * each other no other entry is in between.
- *
  * This must not break:
  *  - The order. Deletes go before creates, since an entry that leaves may block the next one. The
  *    creates of a lock keep their order, also where a transaction fails and they are sent again: so
@@ -20,14 +16,15 @@
  *    lock in each. It returns no Stat: the token is read when it is needed.
  *  - The others. A transaction fails as a whole, and nothing of it has happened. Each of it
  *    goes alone then, and so does what follows in its lock until a write to it is good.
- *  - The guard. After a hand-off to the next own taker, the leaver's entry is deleted in one
- *    transaction with the check that the next taker's entry is there, also where it goes alone. If
- *    that is refused, it is held back until handoff.c knows more.
+ *  - The guard. When a taker got the lock while own leavers stood before it, they are deleted in
+ *    one transaction with the check that the taker's entry is there, also where they go alone. If
+ *    that is refused, they are held back until that entry was seen.
  *  - The unknown outcome: each request has its own, as if it had been sent alone.
  */
 #include "lock/batch.h"
 
 #include "lock/entry_data.h"
+#include "pure/next.h"
 #include "pure/node_data.h"
 
 #include <assert.h>
@@ -137,13 +134,13 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 }
 
 /* Of a guard and the check alone: one of the two entries is not there, as a rule. What is shown of
- * the next one from here on is newer than the hand-off. */
+ * the next one from here on is newer than its grant. */
 static void guard_refused(struct entry *guard, struct entry *next)
 {
 	struct lock *lock = guard->lock;
-	bool asked = lock->handoff.unseen == next;
+	bool asked = lock->grant.unproved == next;
 
-	lock->handoff.held_back |= asked;
+	lock->grant.held_back |= asked;
 	entry_unsent(guard);
 	if (asked && entry_is_seen(next))
 		next->lock->lc->entries->events->seen(next);
@@ -303,57 +300,57 @@ static bool take_check(struct multi *multi, struct entry *next)
 	return true;
 }
 
-static void take_delete(struct multi *multi, struct entry *entry, struct ensemble_op *op)
+static enum next_delete how_to_delete(const struct entry *entry)
+{
+	const struct lock *lock = entry->lock;
+
+	return next_delete(entry->number, lock->grant.unproved ? lock->grant.unproved->number : -1,
+	                   lock->grant.held_back);
+}
+
+/* One check is enough for all deletes of its lock in a transaction. False: no memory, or it is held
+ * back. */
+static bool take_delete(struct multi *multi, struct entry *entry, const struct ensemble_op *op,
+                        enum next_delete how)
 {
 	struct lock *lock = entry->lock;
 
-	if (lock->batch.leaving_in != multi->serial) {
-		if (lock->handoff.unseen && !take_check(multi, lock->handoff.unseen)) {
-			free_op(op);
-			entry_unsent(entry);
-			return;
-		}
-		lock->batch.leaving_in = multi->serial;
-		lock->batch.leaving = -1;
+	if (how == NEXT_DELETE_NOT)
+		return false;
+	if (how == NEXT_DELETE_CHECKED && lock->batch.checked_in != multi->serial) {
+		if (!take_check(multi, lock->grant.unproved))
+			return false;
+		lock->batch.checked_in = multi->serial;
 	}
-	if (entry->place.first && entry->number > lock->batch.leaving)
-		lock->batch.leaving = entry->number;
 	take_op(multi, entry, op);
+	return true;
 }
 
-/* Perhaps no other client wants the lock: then the answer alone shows that this entry is first.
- * Where mounts take turns it does not, and a listing after it costs a round trip more. */
-static bool could_be_first_without_list(const struct lock *lock, const struct entry *entry)
+/* A delete with a check has it alone. */
+static void send_delete(struct multi *multi, struct entry *entry, struct ensemble_op *op,
+                        bool alone)
 {
-	return !lock->batch.overtaken && lock->takers.waiting == 1 && entry->wanted &&
-	       !entry->repeated && lock->takers.holding == 0 && !lock->batch.unresolved;
-}
+	enum next_delete how = how_to_delete(entry);
+	bool taken;
 
-/* Made in the transaction that deletes the first entry: if its number is the next, it is first
- * itself. The deleted entry was there until then, and nobody came in between. */
-static void follow_leaving_entry(struct multi *multi, struct entry *entry)
-{
-	struct lock *lock = entry->lock;
-
-	if (lock->batch.leaving_in != multi->serial || lock->batch.leaving < 0)
-		return;
-	entry->place.follows = lock->batch.leaving;
-	multi->bound = true;
-	if (could_be_first_without_list(lock, entry))
-		lock_unwant_list(lock);
-}
-
-/* A delete of a guard takes the check with it, and nothing else. */
-static void send_singly(struct multi *multi, struct entry *entry, struct ensemble_op *op)
-{
-	if (entry->state == ENTRY_CREATING || !entry->lock->handoff.unseen) {
+	if (how != NEXT_DELETE_NOT) {
+		entry->sent = true;
+		entry->in_doubt |= how == NEXT_DELETE_SINGLY;
+	}
+	if (alone && how == NEXT_DELETE_SINGLY) {
 		send_alone(entry, op);
 		free_op(op);
 		return;
 	}
-	send_multi(entry->lock->lc, multi);
-	take_delete(multi, entry, op);
-	send_multi(entry->lock->lc, multi);
+	if (alone)
+		send_multi(entry->lock->lc, multi);
+	taken = take_delete(multi, entry, op, how);
+	if (!taken) {
+		free_op(op);
+		entry_unsent(entry);
+	} else if (alone) {
+		send_multi(entry->lock->lc, multi);
+	}
 }
 
 /* False: it has to wait for the one before it. */
@@ -370,22 +367,19 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 	lock->batch.unsent--;
 	lock->batch.creates -= create;
 	entry->alone = false;
-	entry->place.follows = -1;
 	entry->sent_us = multi->begun_us;
-	if (create)
-		entry->lists.created_at = lock->lists.sent;
 	make_place(entry->lock->lc, multi);
 	if (!make_op(entry, &op)) {
 		entry_unsent(entry);
 		return true;
 	}
-	if (alone) {
-		send_singly(multi, entry, &op);
-	} else if (create) {
-		follow_leaving_entry(multi, entry);
-		take_op(multi, entry, &op);
+	if (!create) {
+		send_delete(multi, entry, &op, alone);
+	} else if (alone) {
+		send_alone(entry, &op);
+		free_op(&op);
 	} else {
-		take_delete(multi, entry, &op);
+		take_op(multi, entry, &op);
 	}
 	return true;
 }

@@ -48,7 +48,6 @@ int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 
 	if (r < 0)
 		return r;
-	entry->place.follows = -1;
 	lock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;
 	count_there(entry, +1);
 	return 0;
@@ -59,22 +58,6 @@ void entry_finish(struct entry *entry)
 	assert(entry->state == ENTRY_ABSENT && entry->pending == 0);
 	entry_data_finish(entry);
 	table_remove(&entry->lock->lc->entries->by_id, &entry->id);
-}
-
-void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is)
-{
-	if (!znode || !entry->place.ahead || strcmp(entry->place.ahead, znode) != 0) {
-		free(entry->place.ahead);
-		entry->place.ahead = znode ? strdup(znode) : NULL;
-	}
-	entry->place.ahead_is = is;
-	if (!entry->place.ahead)
-		entry->place.ahead_is = AHEAD_UNKNOWN;
-}
-
-bool entry_is_queued(const struct entry *entry)
-{
-	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
 }
 
 struct entry *entry_named(struct lock *lock, const struct entry_name *name)
@@ -125,14 +108,14 @@ static void set_entry_state(struct entry *entry, enum entry_state state)
 	entry->state = state;
 	count_there(entry, +1);
 	entry_touch(entry);
+	lock_touch(entry->lock);
 }
 
 void entry_set_absent(struct entry *entry)
 {
 	entry_events(entry)->absent(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
-	entry->place.adjacent = entry->place.first = entry->gone = false;
-	entry_set_ahead(entry, NULL, AHEAD_UNKNOWN);
+	entry->gone = entry->sent = entry->in_doubt = false;
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';
 }
@@ -218,6 +201,8 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 
 	assert(entry->state == ENTRY_DELETING && !entry->wanted);
 	entry->pending--;
+	entry->sent = false;
+	entry->in_doubt |= result == ENSEMBLE_UNKNOWN;
 	entry->lock->batch.last_write_ok = result == ENSEMBLE_OK;
 	if (result == ENSEMBLE_GONE)
 		return;
@@ -232,14 +217,13 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 		          entry->lock->path, entry->name);
 		entry_events(entry)->later(entry);
 	}
-	if (entry->state == ENTRY_ABSENT && entry->lock->front.obstacle == OBSTACLE_LEAVER)
-		lock_want_list(entry->lock);
 	entry_events(entry)->changed(entry);
 }
 
 void entry_unsent(struct entry *entry)
 {
 	entry->pending--;
+	entry->sent = false;
 	entry->lock->batch.last_write_ok = false;
 	if (entry->state == ENTRY_CREATING)
 		entry_set_absent(entry);

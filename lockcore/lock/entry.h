@@ -34,7 +34,7 @@ struct entry_events {
 	void (*not_made)(struct entry *entry, enum ensemble_result why);
 	/* It is about to become absent: its place is still known. */
 	void (*absent)(struct entry *entry);
-	/* It was there after it got the lock: handoff.c. */
+	/* It was there after it got the lock, while own leavers stood before it: grant/decide.c. */
 	void (*seen)(struct entry *entry);
 	/* It is gone for certain, not deleted from here; a listing may still show its name. */
 	void (*gone)(struct entry *entry);
@@ -58,33 +58,10 @@ struct entries {
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
-/* Of the one ahead. FIRST: it has to wait for nobody. AFTER_OURS: our own entry X stands directly
- * before it; if X was first, it is first once X is gone. */
-enum entry_ahead { AHEAD_UNKNOWN, AHEAD_AFTER_OURS, AHEAD_FIRST };
-
-/* handoff.c: its place in the queue. */
-struct entry_place {
-	/* Made in the transaction that deletes the entry of this number, which was first; -1: not
-	 * so. */
-	int64_t follows;
-	/* The other client's entry that it waits for, as a listing showed; NULL: not known. No
-	 * entry that it has to wait for stands, or will ever stand, between the two. */
-	char *ahead;
-	enum entry_ahead ahead_is : 2;
-	bool first : 1; /* held: nobody stood before it, so the next one in the queue comes next */
-	bool adjacent : 1; /* no other client's entry stands, or will ever stand, between this one
-	                    * and the one of ours before it */
-};
-
 /* listing.c, by the numbers of the lock's listings: lock->lists.sent. */
 struct entry_lists {
-	union {
-		uint64_t probed_at;  /* ABSENT, of a taker that probes: when it began */
-		uint64_t created_at; /* when its create was sent: every later listing of this
-		                      * connection shows it */
-		uint64_t asked;      /* UNKNOWN, with candidates: since which listing */
-	};
-	uint64_t last; /* that showed it */
+	uint64_t asked; /* UNKNOWN, with candidates: since which listing */
+	uint64_t last;  /* that showed it */
 };
 
 /* entry_data.c: what stands in it. */
@@ -106,9 +83,12 @@ struct entry {
 	struct record record;
 	enum entry_state state : 3;
 	enum lc_mode mode : 2;
-	bool wanted : 1;         /* it shall exist */
-	bool gone : 1;           /* PRESENT, but said to be gone: see entry_events */
-	bool alone : 1;          /* batch.c: its create or delete failed in a transaction */
+	bool wanted : 1;   /* it shall exist */
+	bool gone : 1;     /* PRESENT, but said to be gone: see entry_events */
+	bool sent : 1;     /* DELETING: its delete is on its way */
+	bool in_doubt : 1; /* a delete of it may have been done: an unchecked one was sent, or one
+	                          * was not answered */
+	bool alone : 1;    /* batch.c: its create or delete failed in a transaction */
 	bool candidate_lost : 1; /* UNKNOWN: a node that may be it could not be asked */
 	bool repeated : 1;       /* it may become spare, unless somebody comes: grant/reuse.c */
 	unsigned pending;        /* answers outstanding that name this entry */
@@ -120,8 +100,9 @@ struct entry {
 	int32_t version;     /* of its data */
 	unsigned candidates; /* UNKNOWN: nodes that may be it, and are being asked */
 	struct watch watch;
-	int64_t sent_us; /* batch.c: its last create or delete */
-	struct entry_place place;
+	int64_t sent_us;          /* batch.c: its last create or delete */
+	struct known_entry known; /* its place in the queue */
+	uint64_t seen_in;         /* the era of the known queue in which it was seen last */
 	struct entry_lists lists;
 	struct entry_data data;
 };
@@ -158,9 +139,11 @@ static inline void entry_touch(struct entry *entry)
 }
 
 /* It is in the queue. */
-bool entry_is_queued(const struct entry *entry);
-/* The entry known to be `ahead` of it; NULL: none. */
-void entry_set_ahead(struct entry *entry, const char *znode, enum entry_ahead is);
+static inline bool entry_is_queued(const struct entry *entry)
+{
+	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
+}
+
 /* Its watch is good: it was there on this connection. */
 static inline bool entry_is_seen(const struct entry *entry)
 {

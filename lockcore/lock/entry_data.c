@@ -8,6 +8,7 @@
  */
 #include "lock/entry_data.h"
 
+#include "lock/known.h"
 #include "pure/limits.h"
 #include "pure/node_data.h"
 
@@ -44,9 +45,17 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	entry->version = answer->stat->version;
 	entry->czxid = answer->stat->czxid;
 	entry_touch(entry);
+	known_see(entry);
 	if (node_data_is_evicted(answer->data, (size_t)answer->data_len, by))
 		entry_events(entry)->marked(entry, by);
 	return true;
+}
+
+/* The ensemble has no such node: the entry is gone, though another node may have its name now. */
+static void not_there(struct entry *entry)
+{
+	if (entry_is_queued(entry))
+		entry_events(entry)->gone(entry);
 }
 
 static void look_answered(void *ctx, const struct ensemble_answer *answer)
@@ -61,8 +70,7 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 		entry_read(entry, answer);
 		break;
 	case ENSEMBLE_NONODE:
-		if (entry->wanted)
-			lock_want_list(entry->lock);
+		not_there(entry);
 		break;
 	case ENSEMBLE_NOAUTH: /* who has closed it could delete it as well */
 		break;
@@ -113,16 +121,15 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (good) {
-		if (entry->lock->handoff.held_back) /* asked behind the write that was refused */
+		if (entry->lock->grant.held_back) /* asked behind the write that was refused */
 			entry_events(entry)->seen(entry);
 		entry_write(entry);
 	} else if (answer->result == ENSEMBLE_OK) {
 		/* It is gone; a listing says so to all. */
-	} else if (answer->result != ENSEMBLE_NONODE && answer->result != ENSEMBLE_UNKNOWN) {
+	} else if (answer->result == ENSEMBLE_NONODE) {
+		not_there(entry);
+	} else if (answer->result != ENSEMBLE_UNKNOWN) {
 		entry_events(entry)->later(entry);
-	} else if (answer->result == ENSEMBLE_NONODE && entry->wanted &&
-	           entry->state == ENTRY_PRESENT) {
-		entry_events(entry)->gone(entry); /* though another node may have its name by now */
 	} else if (entry->wanted) {
 		lock_want_list(entry->lock);
 	}
@@ -192,7 +199,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 		entry_watch(entry);
 		break;
 	case ENSEMBLE_NONODE:
-		lock_want_list(entry->lock);
+		not_there(entry);
 		break;
 	case ENSEMBLE_GONE:
 		return;

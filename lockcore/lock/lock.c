@@ -4,7 +4,7 @@
  * stays for a while, *idle*, if its node is watched or was written to: locks come back soon,
  * and what is known of them spares requests.
  */
-#include "lock/lock.h"
+#include "lock/known.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,16 +17,21 @@
 #define RECHECK_US (60 * 1000000LL)
 /* Idle locks that stay watched, at most. */
 #define IDLE_MAX 256
+/* Entries of other clients that an idle lock keeps. */
+#define OTHERS_KEPT 16
 
 static void recheck_fired(void *ctx)
 {
-	lock_want_list(ctx);
+	struct lock *lock = ctx;
+
+	lock->lists.later = false;
+	lock_want_list(lock);
 }
 
-/* The paths of the entry that the front waits for, of one of ours, and of the lock itself. */
+/* The paths of two entries that a waiter waits for, of one of ours, and of the lock itself. */
 static size_t full_weight(const struct lock *lock)
 {
-	return 3 * (strlen(lock->path) + 4) + 2 * (1 + NAME_PREFIX_MAX + 10);
+	return 4 * (strlen(lock->path) + 4) + 3 * (1 + NAME_PREFIX_MAX + 10);
 }
 
 static void leave_idle(struct lock *lock)
@@ -49,6 +54,7 @@ static struct lock *make_lock(struct lc *lc, char *path)
 	if (lock) {
 		lock->lc = lc;
 		lock->path = path;
+		lock->known = (struct lock_known){.last = -1, .era = 1};
 		lock->lists.recheck = (struct timer){.fire = recheck_fired, .ctx = lock};
 		HASH_ADD_KEYPTR(hh, lc->locks->by_path, lock->path, strlen(lock->path), lock);
 		if (lock->hh.tbl) {
@@ -106,12 +112,13 @@ static void free_lock(struct lock *lock)
 
 	leave_idle(lock);
 	lock_unwant_list(lock);
+	known_forget(lock);
 	lock_untouch(lock);
 	timer_clear(&lc->timers, &lock->lists.recheck);
 	quota_return_watches(lc, &lock->node.charge);
 	quota_set_watched(lc, &lock->node.charge, 0);
 	HASH_DEL(lc->locks->by_path, lock);
-	free(lock->front.ahead);
+	free(lock->others.ahead);
 	free(lock->path);
 	free(lock);
 }
@@ -128,8 +135,9 @@ static void become_idle(struct lock *lock)
 
 	if (lock->idle)
 		return;
-	lock->front.obstacle = OBSTACLE_OTHER;
-	lock->batch.unresolved = lock->lists.slots_asked = false;
+	lock->batch.unresolved = lock->grant.lease_awaited = lock->lists.later = false;
+	if (lock->known.others > OTHERS_KEPT)
+		known_forget(lock);
 	timer_clear(&lc->timers, &lock->lists.recheck);
 	lock->idle = true;
 	lc->locks->idle_count++;
@@ -211,21 +219,14 @@ void lock_expect_none(struct lock *lock)
 
 void lock_list_later(struct lock *lock)
 {
+	lock->lists.later = true;
 	timer_set(&lock->lc->timers, &lock->lists.recheck, lc_now(lock->lc) + RETRY_US);
 }
 
-void lock_touch(struct lock *lock)
+void lock_list_each_second(struct lock *lock)
 {
-	if (lock->touched)
-		return;
-	lock->touched = true;
-	DL_APPEND2(lock->lc->locks->touched, lock, touched_prev, touched_next);
-}
+	int64_t at_us = lc_now(lock->lc) + RETRY_US;
 
-void lock_untouch(struct lock *lock)
-{
-	if (!lock->touched)
-		return;
-	lock->touched = false;
-	DL_DELETE2(lock->lc->locks->touched, lock, touched_prev, touched_next);
+	if (!lock->lists.recheck.armed || lock->lists.recheck.at_us > at_us)
+		timer_set(&lock->lc->timers, &lock->lists.recheck, at_us);
 }

@@ -14,21 +14,19 @@ struct entry;
 struct locks {
 	struct lock *by_path;
 	struct lock *wanted;  /* want a listing sent */
-	struct lock *touched; /* a taker has changed its state: listing.c looks at them */
+	struct lock *touched; /* something has changed: grant/decide.c looks at them */
 	struct lock *idle;    /* without takers, kept for what is known of them */
 	unsigned idle_count;
 	int64_t closed_said_us; /* when it was last reported that an entry may not be read */
+	struct slate *slate;    /* grant/decide.c: room for one lock at a time */
 };
-
-/* The entry that the first waiter waits for. LEAVER: an entry that we are deleting. LEASE: it is
- * first, but the lease would not do. OTHER: an entry that is watched, or of a holder of ours. */
-enum lock_obstacle { OBSTACLE_OTHER, OBSTACLE_LEAVER, OBSTACLE_LEASE };
 
 /* taker.c: the takers of this mount. */
 struct lock_takers {
 	struct lc_taker *all;      /* in the order of their creates, so of their entries */
 	unsigned waiting, holding; /* how many of them do */
 	unsigned writing;          /* how many hold exclusively */
+	bool picky;                /* one of them may be refused for what stands before it */
 };
 
 /* lock_watch.c: the lock's node, as it was seen last. */
@@ -42,14 +40,33 @@ struct lock_node {
 	bool is_entry;            /*   of what is no lock */
 };
 
-/* grant/: the first taker that waits, if no taker of ours stands before it whose going would be
- * seen without a watch. */
-struct lock_front {
-	struct lc_taker *taker; /* or NULL */
-	enum lock_obstacle obstacle;
-	/* lock_watch.c: */
-	struct front_watch *watch; /* of the foreign entry that it waits for, or NULL */
-	struct lc_ahead *ahead;    /* that entry as it was read last; NULL: none yet */
+/* An entry of the known queue. */
+struct known_entry {
+	struct known_entry *prev, *next; /* `prev` is NULL: it is not in the queue */
+	struct entry *own;               /* NULL: another client's */
+	const char *znode;
+	int64_t number;
+	bool shared : 1;
+	bool apart : 1;       /* it fills no slot: not of a mount */
+	bool late_writer : 1; /* when it goes, a reader may have come behind it: rule 42 */
+	bool shown : 1;       /* by the last listing, with the number of slots as it is known */
+};
+
+/* known.c: what is known of the queue. */
+struct lock_known {
+	struct known_entry *entries;
+	unsigned others; /* how many of them are other clients' */
+	int64_t last;    /* all up to this number are in it; -1: nothing is known */
+	uint64_t era;    /* grows when what was seen says nothing any more */
+	bool in_zone;    /* the numbers are no order: NAME_NUMBER_ZONE */
+	bool overtaken;  /* another client's create came before our last one */
+};
+
+/* lock_watch.c: the entries of other clients that are watched. */
+#define OTHERS_WATCHED 2
+struct lock_others {
+	struct other_watch *watches[OTHERS_WATCHED]; /* or NULL */
+	struct lc_ahead *ahead;                      /* the one that has gone last; NULL: none */
 };
 
 /* batch.c: creates and deletes of entries. */
@@ -58,18 +75,16 @@ struct lock_batch {
 	unsigned creates;    /*   creates among them */
 	bool last_write_ok;  /* the last write was good */
 	bool together;       /* a create is under way with others */
-	bool overtaken;      /* another client's create came between, the last time that a delete
-	                      * and a create went out together */
 	bool unresolved;     /* an entry's outcome is unknown: nobody queues before that */
-	uint64_t leaving_in; /* the transaction that deletes entries, and the number of the first */
-	int64_t leaving;     /*   one of the queue among them; -1: none */
+	uint64_t checked_in; /* the transaction that has the check of the unproved entry */
 };
 
-/* handoff.c */
-struct lock_handoff {
-	struct entry *unseen; /* got the lock by hand-off, and was not seen since: entries before
-	                       * it are deleted only with the check that it is there */
-	bool held_back;       /* that was refused: deletes wait until it was seen */
+/* grant/decide.c: who holds. */
+struct lock_grant {
+	struct entry *unproved; /* got the lock while own leavers stood before it, and was not seen
+	                         * since: they are deleted only with the check that it is there */
+	bool held_back;         /* that was refused: deletes wait until it was seen */
+	bool lease_awaited;     /* a grant waits for more lease */
 };
 
 /* grant/reuse.c: one process takes the lock again and again. */
@@ -93,8 +108,11 @@ struct lock_late {
 struct lock_lists {
 	uint64_t sent; /* so far */
 	unsigned pending;
+	uint64_t shown;    /* the last one that was answered on this connection; 0: none */
+	uint64_t watching; /* the one that has left a watch of the names; 0: none */
 	bool wanted;
-	bool slots_asked; /* takers that will not wait are answered when the slots are known */
+	bool names_wanted;        /* with a watch of the names */
+	bool later;               /* only when the timer has run out: something was refused */
 	struct lock *prev, *next; /* in locks->wanted */
 	struct timer recheck;
 	struct order *order; /* the czxids of the entries are being read: order.c */
@@ -107,9 +125,10 @@ struct lock {
 	unsigned uses; /* takers and requests that keep it */
 	struct lock_takers takers;
 	struct lock_node node;
-	struct lock_front front;
+	struct lock_known known;
+	struct lock_others others;
 	struct lock_batch batch;
-	struct lock_handoff handoff;
+	struct lock_grant grant;
 	struct lock_repeat repeat;
 	struct lock_late late;
 	struct lock_lists lists;
@@ -143,10 +162,34 @@ void lock_recheck(struct lock *lock);
  * while. */
 void lock_expect_late(struct lock *lock);
 void lock_expect_none(struct lock *lock);
-/* List it again soon: there was no memory, or the ensemble has refused a read. */
+/* List it again soon, and not before: there was no memory, or the ensemble has refused a read. */
 void lock_list_later(struct lock *lock);
-/* One of its takers has changed its state: a waiter behind it may be first now. */
-void lock_touch(struct lock *lock);
-void lock_untouch(struct lock *lock);
+/* List it again in a second: something cannot be watched. */
+void lock_list_each_second(struct lock *lock);
+
+/* The lock's own node is watched, on this connection: it has not been removed and made again,
+ * and its number of slots is known. */
+static inline bool lock_is_watched(const struct lock *lock)
+{
+	return watch_is_good(lock->lc, &lock->node.watch);
+}
+
+/* What is known of it has changed, or one of its takers: who holds is decided at the end of the
+ * turn. */
+static inline void lock_touch(struct lock *lock)
+{
+	if (lock->touched)
+		return;
+	lock->touched = true;
+	DL_APPEND2(lock->lc->locks->touched, lock, touched_prev, touched_next);
+}
+
+static inline void lock_untouch(struct lock *lock)
+{
+	if (!lock->touched)
+		return;
+	lock->touched = false;
+	DL_DELETE2(lock->lc->locks->touched, lock, touched_prev, touched_next);
+}
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lock/lock_watch.h"
 
+#include "lock/known.h"
 #include "lock/taker.h"
 #include "pure/node_data.h"
 
@@ -20,13 +21,9 @@ static void look_again(struct lock *lock, enum ensemble_result result)
 
 void lock_see_czxid(struct lock *lock, int64_t czxid)
 {
-	struct lc_taker *taker;
-
 	if (lock->node.czxid != czxid) {
-		DL_FOREACH(lock->takers.all, taker) {
-			taker->entry.place.adjacent = taker->entry.place.first = false;
-			entry_set_ahead(&taker->entry, NULL, AHEAD_UNKNOWN);
-		}
+		known_forget(lock);
+		lock->lists.watching = 0; /* that watch went with the other lock */
 		lock->node.slots = 0;
 		watch_fired(&lock->node.watch);
 	}
@@ -50,21 +47,16 @@ void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *
 void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer)
 {
 	struct lc_lock_info *info = &lock->node.info;
-	unsigned slots;
 
 	if (answer->result == ENSEMBLE_OK) {
 		*info = (struct lc_lock_info){0};
 		lock_info_read_data(info, answer->data, (size_t)answer->data_len);
 		lock_info_read_stat(info, answer->stat);
 		lock->node.is_entry = answer->stat->ephemeral_owner != 0;
-		slots = info->slots;
 		lock_see_czxid(lock, answer->stat->czxid);
+		known_other_slots(lock);
 		lock->node.version = answer->stat->version;
-		/* The last listing was judged for one slot if it was not known better. */
-		if (slots != 1 || lock->node.slots > 1 || lock->lists.slots_asked)
-			lock_want_list(lock);
-		lock->node.slots = slots;
-		lock->lists.slots_asked = false;
+		lock->node.slots = info->slots;
 	} else if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE) {
 		look_again(lock, answer->result);
 	}
@@ -101,22 +93,32 @@ void lock_watch(struct lock *lock)
 	watch_ask(lock->lc, &lock->node.watch, lock->path, data_answered, lock);
 }
 
-/* ---- the entry that the front waits for ---- */
+/* ---- entries of other clients ---- */
 
-struct front_watch {
+struct other_watch {
 	struct lock *lock;
 	struct watch watch;
 	char *znode;
-	bool gone; /* it was not there when it was to be watched */
+	struct lc_ahead *ahead; /* as it was read last; NULL: not yet */
 };
 
-static void free_front_watch(struct front_watch *front)
+static void free_other(struct other_watch *other)
 {
-	struct lock *lock = front->lock;
+	struct lock *lock = other->lock;
 
-	free(front->znode);
-	free(front);
+	free(other->ahead);
+	free(other->znode);
+	free(other);
 	lock_unuse(lock);
+}
+
+/* Its place, or NULL. */
+static struct other_watch **find_other(struct lock *lock, const char *znode)
+{
+	for (int i = 0; i < OTHERS_WATCHED; i++)
+		if (lock->others.watches[i] && strcmp(lock->others.watches[i]->znode, znode) == 0)
+			return &lock->others.watches[i];
+	return NULL;
 }
 
 static void give_up_node(struct lock *lock, const char *znode)
@@ -128,17 +130,23 @@ static void give_up_node(struct lock *lock, const char *znode)
 	free(path);
 }
 
+static void drop_other(struct other_watch **place)
+{
+	struct other_watch *other = *place;
+
+	*place = NULL;
+	if (!other)
+		return;
+	if (watch_is_armed(&other->watch))
+		give_up_node(other->lock, other->znode);
+	if (!watch_is_pending(&other->watch))
+		free_other(other); /* or its answer frees it */
+}
+
 void lock_watch_none(struct lock *lock)
 {
-	struct front_watch *front = lock->front.watch;
-
-	lock->front.watch = NULL;
-	if (!front)
-		return;
-	if (watch_is_armed(&front->watch))
-		give_up_node(lock, front->znode);
-	if (!watch_is_pending(&front->watch))
-		free_front_watch(front); /* or its answer frees it */
+	for (int i = 0; i < OTHERS_WATCHED; i++)
+		drop_other(&lock->others.watches[i]);
 }
 
 static struct lc_ahead *make_ahead(const char *znode, const struct entry_name *name,
@@ -160,129 +168,157 @@ static struct lc_ahead *make_ahead(const char *znode, const struct entry_name *n
 	return ahead;
 }
 
-/* The engine itself makes no use of it. */
-static void remember_ahead(struct lock *lock, const char *znode,
-                           const struct ensemble_answer *answer)
+static void remember_ahead(struct other_watch *other, const struct ensemble_answer *answer)
 {
 	struct lc_entry_info info = {0};
 	struct entry_name name;
 
-	free(lock->front.ahead);
-	lock->front.ahead = NULL;
-	if (!name_parse(znode, &name) || !name.of_mount)
+	free(other->ahead);
+	other->ahead = NULL;
+	if (!name_parse(other->znode, &name) || !name.of_mount)
 		return;
 	node_data_parse_entry(answer->data, (size_t)answer->data_len, &info);
-	lock->front.ahead = make_ahead(znode, &name, &info);
+	other->ahead = make_ahead(other->znode, &name, &info);
 }
 
+/* The engine itself makes no use of it. */
 struct lc_ahead *lc_take_ahead(struct lc_taker *taker)
 {
-	struct lc_ahead *ahead = taker->entry.lock->front.ahead;
+	struct lc_ahead *ahead = taker->entry.lock->others.ahead;
 
-	taker->entry.lock->front.ahead = NULL;
+	taker->entry.lock->others.ahead = NULL;
 	return ahead;
 }
 
-static void front_answered(void *ctx, const struct ensemble_answer *answer)
+/* It is gone for certain, and waited for no more. */
+static void other_gone(struct other_watch **place)
 {
-	struct front_watch *front = ctx;
-	struct lock *lock = front->lock;
+	struct other_watch *other = *place;
+	struct lock *lock = other->lock;
 
-	if (front == lock->front.watch && answer->result == ENSEMBLE_OK)
-		remember_ahead(lock, front->znode, answer);
-	watch_answered(lock->lc, &front->watch, answer->result == ENSEMBLE_OK);
-	if (front != lock->front.watch) {
-		/* It was given up meanwhile, or another entry is waited for. */
-		if (answer->result == ENSEMBLE_OK &&
-		    (!lock->front.watch || strcmp(lock->front.watch->znode, front->znode) != 0))
-			give_up_node(lock, front->znode);
-		free_front_watch(front);
+	if (other->ahead) {
+		free(lock->others.ahead);
+		lock->others.ahead = other->ahead;
+		other->ahead = NULL;
+	}
+	known_other_gone(lock, other->znode);
+	drop_other(place);
+}
+
+static void other_answered(void *ctx, const struct ensemble_answer *answer)
+{
+	struct other_watch *other = ctx;
+	struct lock *lock = other->lock;
+	struct other_watch **place = find_other(lock, other->znode);
+
+	watch_answered(lock->lc, &other->watch, answer->result == ENSEMBLE_OK);
+	if (!place || *place != other) {
+		/* It was given up meanwhile. */
+		if (answer->result == ENSEMBLE_OK && !place)
+			give_up_node(lock, other->znode);
+		free_other(other);
+	} else if (answer->result == ENSEMBLE_OK) {
+		remember_ahead(other, answer);
 	} else if (answer->result == ENSEMBLE_NONODE) {
-		front->gone = true;
-		lock_touch(lock);
-	} else if (answer->result != ENSEMBLE_OK && answer->result != ENSEMBLE_GONE) {
+		other_gone(place);
+	} else if (answer->result != ENSEMBLE_GONE) {
 		/* Whatever was found instead of the entry: look again. */
 		look_again(lock, answer->result);
 	}
 }
 
-static struct front_watch *make_front_watch(struct lock *lock, const char *znode)
+static struct other_watch *make_other(struct lock *lock, const char *znode)
 {
-	struct front_watch *front = calloc(1, sizeof(*front));
+	struct other_watch *other = calloc(1, sizeof(*other));
 
-	if (!front)
+	if (!other)
 		return NULL;
-	front->lock = lock;
-	front->znode = strdup(znode);
-	if (!front->znode) {
-		free(front);
+	other->lock = lock;
+	other->znode = strdup(znode);
+	if (!other->znode) {
+		free(other);
 		return NULL;
 	}
 	lock_use(lock);
-	return front;
+	return other;
 }
 
-/* A get, not an exists: a watch on a name that is gone would stay for ever. */
-static void ask_front(struct front_watch *front)
+/* A get, not an exists: a watch on a name that is gone would stay for ever. False: no memory. */
+static bool ask_other(struct other_watch *other)
 {
-	struct lock *lock = front->lock;
-	char *path = path_join(lock->path, front->znode);
+	struct lock *lock = other->lock;
+	char *path;
 
-	if (path) {
-		watch_ask(lock->lc, &front->watch, path, front_answered, front);
-	} else {
-		lock_watch_none(lock);
-		lock_list_later(lock);
-	}
+	if (watch_is_pending(&other->watch) || watch_is_good(lock->lc, &other->watch) ||
+	    !session_is_ready(lock->lc))
+		return true;
+	path = path_join(lock->path, other->znode);
+	if (!path)
+		return false;
+	watch_ask(lock->lc, &other->watch, path, other_answered, other);
 	free(path);
+	return true;
 }
 
-void lock_watch_front(struct lock *lock, const char *znode)
+static void watch_other(struct lock *lock, const char *znode)
 {
-	struct front_watch *front = lock->front.watch;
+	struct other_watch **place = find_other(lock, znode);
 
-	if (front && strcmp(front->znode, znode) == 0) {
-		if (!watch_is_pending(&front->watch) && !lock_front_is_watched(lock))
-			ask_front(front);
+	if (!place && strlen(znode) >= NAME_MAX_WHOLE) {
+		/* It is longer than what the lock is charged for. */
+		lock_list_each_second(lock);
 		return;
 	}
-	lock_watch_none(lock);
-	if (strlen(znode) >= NAME_MAX_WHOLE) {
-		/* Another client's, and longer than what the lock is charged for. */
+	for (int i = 0; i < OTHERS_WATCHED && !place; i++)
+		if (!lock->others.watches[i])
+			place = &lock->others.watches[i];
+	if (!*place)
+		*place = make_other(lock, znode);
+	if (!*place) {
 		lock_list_later(lock);
-		return;
+	} else if (!ask_other(*place)) {
+		drop_other(place);
+		lock_list_later(lock);
 	}
-	front = lock->front.watch = make_front_watch(lock, znode);
-	if (front)
-		ask_front(front);
-	else
-		lock_list_later(lock);
+}
+
+void lock_watch_others(struct lock *lock, const char *const znodes[OTHERS_WATCHED])
+{
+	for (int i = 0; i < OTHERS_WATCHED; i++) {
+		const struct other_watch *other = lock->others.watches[i];
+		bool wanted = false;
+
+		for (int k = 0; k < OTHERS_WATCHED && other; k++)
+			wanted |= znodes[k] && strcmp(znodes[k], other->znode) == 0;
+		if (!wanted)
+			drop_other(&lock->others.watches[i]);
+	}
+	for (int k = 0; k < OTHERS_WATCHED; k++)
+		if (znodes[k])
+			watch_other(lock, znodes[k]);
 }
 
 void lock_watches_gone(struct lock *lock)
 {
 	watch_fired(&lock->node.watch);
-	if (lock->front.watch)
-		watch_fired(&lock->front.watch->watch);
+	for (int i = 0; i < OTHERS_WATCHED; i++)
+		if (lock->others.watches[i])
+			watch_fired(&lock->others.watches[i]->watch);
 	lock_watch_none(lock);
 }
 
-const char *lock_front_gone(const struct lock *lock)
+void lock_other_changed(struct lock *lock, const char *znode, enum ensemble_change change)
 {
-	return lock->front.watch && lock->front.watch->gone ? lock->front.watch->znode : NULL;
-}
+	struct other_watch **place = find_other(lock, znode);
+	bool good;
 
-bool lock_front_is(const struct lock *lock, const char *znode)
-{
-	return lock->front.watch && strcmp(lock->front.watch->znode, znode) == 0;
-}
-
-bool lock_front_is_watched(const struct lock *lock)
-{
-	return watch_is_good(lock->lc, &lock->front.watch->watch);
-}
-
-void lock_front_fired(struct lock *lock)
-{
-	watch_fired(&lock->front.watch->watch);
+	if (!place)
+		return;
+	/* An event that a new connection repeats may be of a node that was made since. */
+	good = watch_is_good(lock->lc, &(*place)->watch);
+	watch_fired(&(*place)->watch);
+	if (change == ENSEMBLE_DELETED && good)
+		other_gone(place);
+	else
+		lock_touch(lock); /* if it is still waited for, it is watched anew */
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * lock_watch.h - what is watched of a lock: its own node, which tells the number of slots, and
- * that the lock was not removed and made again; and the foreign entry that the front waits for.
+ * that the lock was not removed and made again; and the entries of other clients that bar the way
+ * of a waiter.
  */
 #ifndef LOCKCORE_LOCK_WATCH_H
 #define LOCKCORE_LOCK_WATCH_H
@@ -21,19 +22,13 @@ void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *
 /* The lock was seen with this czxid. Another one than before: it was removed and made again,
  * and what is remembered of it is void. */
 void lock_see_czxid(struct lock *lock, int64_t czxid);
-/* Watches the foreign entry that the front waits for, and no other one any more. As long as it
- * is watched the lock is in use. */
-void lock_watch_front(struct lock *lock, const char *znode);
+/* Watches these entries of other clients (NULL: fewer), and no others any more. As long as one is
+ * watched the lock is in use. */
+void lock_watch_others(struct lock *lock, const char *const znodes[OTHERS_WATCHED]);
 void lock_watch_none(struct lock *lock);
 /* The session has ended, and its watches with it. */
 void lock_watches_gone(struct lock *lock);
-/* The entry that lock_watch_front() was told of last, if it was not there any more. */
-const char *lock_front_gone(const struct lock *lock);
-/* It is the entry that lock_watch_front() was told of last. */
-bool lock_front_is(const struct lock *lock, const char *znode);
-/* That one's watch is good: it was there on this connection. */
-bool lock_front_is_watched(const struct lock *lock);
-/* That one's event has come. */
-void lock_front_fired(struct lock *lock);
+/* An event of a node of the lock: perhaps of such an entry. */
+void lock_other_changed(struct lock *lock, const char *znode, enum ensemble_change change);
 
 #endif

@@ -2,6 +2,7 @@
 #include "lock/loss.h"
 
 #include "lock/entry_data.h"
+#include "lock/known.h"
 #include "pure/letters.h"
 
 #include <errno.h>
@@ -46,8 +47,9 @@ void loss_of_lock(struct lc_taker *taker)
 
 void loss_of_node(struct lc_taker *taker)
 {
-	if (taker->entry.gone)
-		return;
+	known_gone(&taker->entry);
+	if (taker->entry.gone || taker->entry.state == ENTRY_DELETING)
+		return; /* the answer of the delete says the same */
 	taker->entry.gone = true;
 	entry_touch(&taker->entry);
 	lock_want_list(taker->entry.lock);

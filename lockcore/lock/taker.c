@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "lock/taker.h"
 
+#include "lock/lock_watch.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +12,12 @@ bool taker_holds_entry(const struct lc_taker *taker)
 	return taker->state == TAKER_HELD && taker->entry.state == ENTRY_PRESENT;
 }
 
+bool taker_is_picky(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING && (taker->immediate || taker->crowd > 0 ||
+	                                         taker->replaces || taker->wait == WAIT_PROBING);
+}
+
 bool taker_means(const struct lc_taker *taker)
 {
 	return taker->meant == 0 || taker->meant == taker->entry.lock->node.czxid;
@@ -17,44 +25,11 @@ bool taker_means(const struct lc_taker *taker)
 
 /* ---- what a lock's takers are to each other ---- */
 
-bool lock_is_watched(const struct lock *lock)
-{
-	return watch_is_good(lock->lc, &lock->node.watch);
-}
-
-/* It waits, and its entry is there or may be. */
-static bool may_be_queued(const struct lc_taker *taker)
-{
-	return taker->state == TAKER_WAITING && taker->entry.wanted &&
-	       (taker->entry.state == ENTRY_PRESENT || taker->entry.state == ENTRY_CREATING ||
-	        taker->entry.state == ENTRY_UNKNOWN);
-}
-
-bool lock_needs_no_list(const struct lock *lock)
-{
-	const struct lc_taker *taker;
-
-	if (lock->front.taker || lock->front.obstacle == OBSTACLE_LEAVER)
-		return true;
-	if (lock->takers.holding == 0 || lock->node.slots != 1 || !lock_is_watched(lock))
-		return false;
-	if (lock->takers.writing > 0)
-		return true;
-	/* Shared holders keep out an exclusive taker, and that taker all behind it, as long as its
-	 * entry exists. Its own watch tells. */
-	DL_FOREACH(lock->takers.all, taker)
-		if (may_be_queued(taker))
-			return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&
-			       taker->entry.watch.state != WATCH_IDLE;
-	return false;
-}
-
 bool lock_bars(const struct lock *lock, enum lc_mode mode)
 {
 	if (lock->node.slots != 1 || !lock_is_watched(lock))
 		return false;
-	return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 || lock->front.taker
-	                            : lock->takers.writing > 0;
+	return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 : lock->takers.writing > 0;
 }
 
 /* ---- its state ---- */
@@ -138,27 +113,19 @@ static bool wants_entry(const struct lc_taker *taker)
 	       (taker->state == TAKER_LOST && taker->loss != LOSS_GIVEN_UP);
 }
 
-/* It does not wait any more, or waits again. */
-static void leave_front(struct lc_taker *taker)
+/* It begins to wait, or waits otherwise. */
+static void note_picky(struct lc_taker *taker)
 {
-	struct lock *lock = taker->entry.lock;
-
-	if (lock->front.taker == taker)
-		lock->front.taker = NULL;
-	if (lock->handoff.unseen == &taker->entry)
-		lock->handoff.unseen = NULL;
-	if (lock->takers.waiting == 0)
-		lock->front.obstacle = OBSTACLE_OTHER;
-	lock_touch(lock);
+	taker->entry.lock->takers.picky |= taker_is_picky(taker);
+	lock_touch(taker->entry.lock);
 }
 
 /* The only place that changes it. */
 static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 {
 	struct lc *lc = taker->entry.lock->lc;
-	enum taker_state old = taker->state;
 
-	assert(is_step(old, state));
+	assert(is_step(taker->state, state));
 	entry_touch(&taker->entry);
 	count_state(taker, -1);
 	taker->state = state;
@@ -167,13 +134,13 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	tell_pace(lc);
 	taker->wait = WAIT_QUEUED;
 	taker->entry.data.held_since_ms = -1;
-	/* This is said of a holder until it is deleted; taker_grant() says it anew. */
-	taker->entry.place.first &= state == TAKER_LEFT && old == TAKER_HELD;
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->recheck);
 	if (state == TAKER_WAITING && taker->wait_until_us != LC_FOREVER)
 		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
-	leave_front(taker);
+	if (taker->entry.lock->grant.unproved == &taker->entry)
+		taker->entry.lock->grant.unproved = NULL;
+	note_picky(taker);
 }
 
 void taker_enter(struct lc_taker *taker)
@@ -183,6 +150,8 @@ void taker_enter(struct lc_taker *taker)
 	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
 	tell_pace(lc);
+	taker->since = taker->entry.lock->lists.sent;
+	note_picky(taker);
 	if (taker->wait_until_us != LC_FOREVER)
 		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
 }
@@ -193,6 +162,8 @@ void taker_resume(struct lc_taker *taker, bool due)
 
 	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
 	taker->entry.wanted = wants_entry(taker);
+	taker->entry.in_doubt = !taker->entry.wanted;
+	note_picky(taker);
 	lc->takers->missing |= taker->wait == WAIT_MISSING;
 	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
@@ -202,14 +173,13 @@ void taker_resume(struct lc_taker *taker, bool due)
 
 /* ---- from state to state ---- */
 
-static void grant(struct lc_taker *taker, bool first)
+static void grant(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
 	assert(session_is_ready(lc)); /* the lease is looked at once more when it is told */
 	set_taker_state(taker, TAKER_HELD);
-	taker->entry.place.first = first;
 	taker->entry.data.told_since = false;
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(&lc->timers, &taker->recheck,
@@ -217,10 +187,10 @@ static void grant(struct lc_taker *taker, bool first)
 	set_due(taker, true);
 }
 
-void taker_grant(struct lc_taker *taker, bool first)
+void taker_grant(struct lc_taker *taker)
 {
 	taker->entry.lock->repeat.granted_us = lc_lately(taker->entry.lock->lc);
-	grant(taker, first);
+	grant(taker);
 }
 
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
@@ -242,7 +212,7 @@ void taker_reuse(struct lc_taker *taker)
 	assert(!taker->entry.data.reason && taker->error == 0 && !taker->told_token);
 	taker->spare = false;
 	taker->told_taken = false;
-	grant(taker, true);
+	grant(taker);
 }
 
 void taker_drop_spare(struct lc_taker *taker)
@@ -271,6 +241,8 @@ void taker_replace(struct lc_taker *taker, struct lc_taker *old)
 	       old->entry.mode == LC_SHARED && !old->replaced_by);
 	taker->replaces = old;
 	old->replaced_by = taker;
+	taker->since = taker->entry.lock->lists.sent;
+	note_picky(taker);
 	entry_touch(&taker->entry);
 	if (taker->entry.state == ENTRY_ABSENT)
 		list_last(taker); /* records are read in this order: see taker_record.c */
@@ -308,7 +280,6 @@ void taker_lose(struct lc_taker *taker)
 		/* The frontend does not know of the grant yet: it did not happen. */
 		set_due(taker, false);
 		set_taker_state(taker, TAKER_WAITING);
-		lock_want_list(taker->entry.lock);
 		return;
 	}
 	taker_part(taker); /* its guarded entry bars the way of the one that replaces it, too */
@@ -341,9 +312,8 @@ void taker_give_up(struct lc_taker *taker)
 	count_state(taker, +1);
 	entry_touch(&taker->entry);
 	timer_clear(&taker->entry.lock->lc->timers, &taker->limit);
+	lock_touch(taker->entry.lock);
 	taker_step(taker);
-	if (taker->entry.lock->takers.waiting > 0)
-		lock_want_list(taker->entry.lock);
 }
 
 void taker_leave(struct lc_taker *taker)
@@ -356,7 +326,6 @@ void taker_leave(struct lc_taker *taker)
 void taker_miss(struct lc_taker *taker)
 {
 	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
-	leave_front(taker);
 	if (taker->withdrawn) {
 		taker_step(taker);
 		return;
@@ -369,15 +338,23 @@ void taker_miss(struct lc_taker *taker)
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
 {
 	taker->wait = wait;
+	note_picky(taker);
 	entry_touch(&taker->entry);
 }
 
 /* ---- its entry ---- */
 
-bool taker_needs_list(const struct lc_taker *taker)
+/* Its create's answer alone will not show who stands before it, and no other taker causes a
+ * listing. Sent back to back, a free lock costs one round trip. */
+static bool needs_list(const struct lc_taker *taker)
 {
-	return taker->replaces || taker->immediate || taker->crowd > 0 || !taker_means(taker) ||
-	       !lock_needs_no_list(taker->entry.lock);
+	const struct lock *lock = taker->entry.lock;
+	const struct lock_known *known = &lock->known;
+
+	if (!taker_means(taker) || taker->entry.repeated)
+		return true;
+	return lock->takers.waiting == 1 &&
+	       (known->last < 0 || known->in_zone || known->overtaken || known->others > 0);
 }
 
 static void create_entry(struct lc_taker *taker)
@@ -391,8 +368,8 @@ static void create_entry(struct lc_taker *taker)
 		return;
 	}
 	list_last(taker);
-	/* Sent back to back: a free lock costs one round trip. */
-	if (taker_needs_list(taker))
+	lock_watch(lock); /* the first of these requests */
+	if (needs_list(taker))
 		lock_want_list(lock);
 	else
 		lock_recheck(lock);
@@ -403,9 +380,9 @@ static void delete_entry(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 
 	taker->spare = false;
-	/* It guards the lock for the taker that got it by hand-off: handoff.c goes on. */
-	if (lock->handoff.held_back && lock->handoff.unseen) {
-		entry_watch(lock->handoff.unseen);
+	/* It guards the lock for the unproved one: grant/decide.c goes on. */
+	if (lock->grant.held_back && lock->grant.unproved) {
+		entry_watch(lock->grant.unproved);
 		return;
 	}
 	entry_set_deleting(&taker->entry, true);
@@ -422,7 +399,9 @@ void taker_probe(struct lc_taker *taker)
 	taker_set_wait(taker, WAIT_PROBING);
 	taker->withdrawn = false;
 	taker->entry.wanted = true;
-	taker->entry.lists.probed_at = lock->lists.sent; /* an older one says nothing */
+	taker->since = lock->lists.sent; /* an older one says nothing */
+	note_picky(taker);
+	lock_watch(lock);
 	/* Who held before this one came is not to be counted among those that wait. */
 	if (taker->crowd > 0 && session_is_ready(lock->lc))
 		lc_submit(lock->lc, ensemble_sync(lock->path), lc_ignore, NULL);
@@ -435,8 +414,7 @@ void taker_withdraw(struct lc_taker *taker)
 	assert(taker->state == TAKER_WAITING && entry->state == ENTRY_PRESENT);
 	taker->withdrawn = true;
 	entry->wanted = false;
-	entry_set_ahead(entry, NULL, AHEAD_UNKNOWN);
-	leave_front(taker);
+	lock_touch(entry->lock);
 	taker_step(taker);
 }
 
@@ -488,7 +466,7 @@ void taker_free_if_done(struct lc_taker *taker)
 	record_end(&taker->entry.record); /* it only waits for an answer, if at all */
 	if (taker->entry.pending > 0)
 		return;
-	assert(!taker->due_prev && !taker->changed_prev && lock->front.taker != taker);
+	assert(!taker->due_prev && !taker->changed_prev);
 	timer_clear(&lc->timers, &taker->limit);
 	timer_clear(&lc->timers, &taker->recheck);
 	quota_return_entry(lc, &taker->charge);
@@ -497,8 +475,6 @@ void taker_free_if_done(struct lc_taker *taker)
 	entry_finish(&taker->entry);
 	free(taker);
 	lock->batch.unresolved &= lock->takers.all != NULL;
-	/* A listing that is under way was sent after the delete: answers come in order. */
-	if (lock->lists.pending == 0 || !lock->takers.all)
-		lock_touch(lock);
+	lock_touch(lock);
 	lock_unuse(lock);
 }

@@ -45,8 +45,7 @@ struct lc_taker {
 	enum taker_wait wait : 2;            /* WAITING */
 	enum taker_loss loss : 2;            /* LOST */
 	bool told_taken : 1, told_token : 1; /* lc_taken_fn; lc_give_token() */
-	bool immediate : 1;                  /* EAGAIN rather than wait */
-	bool withdrawn : 1;                  /* WAITING: its entry is deleted before it goes on */
+	bool immediate : 1, withdrawn : 1;   /* no waiting; WAITING: its entry goes first */
 	bool spare : 1;                      /* LEFT: its entry waits for the next take */
 	unsigned crowd : 20; /* EAGAIN rather than behind so many; 0: any, or it is past that */
 	int error;           /* FAILED: what it is told */
@@ -54,9 +53,10 @@ struct lc_taker {
 	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
 
 	/* What was asked for. */
-	int64_t meant; /* the czxid of the lock; 0: any of that name */
-	int64_t asked_us;
-	int64_t wait_until_us;                   /* when its time is up; LC_FOREVER */
+	int64_t meant;                           /* the czxid of the lock; 0: any of that name */
+	uint64_t since;                          /* the last listing that was sent before it came */
+	unsigned place;                          /* grant/decide.c: on the slate */
+	int64_t asked_us, wait_until_us;         /* when; until when, or LC_FOREVER */
 	int64_t hold_until_us;                   /* HELD: when it loses the lock; LC_FOREVER */
 	struct lc_taker *replaces, *replaced_by; /* the shared holder whose place it takes; back */
 	lc_taken_fn *taken;
@@ -82,22 +82,14 @@ static inline struct lc_taker *taker_of_record(struct record *record)
 
 /* HELD, and its entry is there as far as is known. */
 bool taker_holds_entry(const struct lc_taker *taker);
+/* It waits, but not for everybody: it may be refused for what stands before it. */
+bool taker_is_picky(const struct lc_taker *taker);
 /* The lock is the one that it means, as far as was seen last. */
 bool taker_means(const struct lc_taker *taker);
 
 /* ---- what a lock's takers are to each other: these only look ---- */
 
-/* The lock's own node is watched, on this connection: it has not been removed and made again,
- * and its number of slots is known. */
-bool lock_is_watched(const struct lock *lock);
-/* The end of the first waiting taker's wait is reported: by a watch, or since it waits for an own
- * entry, and a listing follows when that goes. */
-bool lock_needs_no_list(const struct lock *lock);
-/* Its create is followed by a listing: no other taker causes one; or only a listing can show an
- * exclusive entry in the way of an upgrade, or that a taker which does not wait, or not behind
- * many, or means another lock, cannot have it. */
-bool taker_needs_list(const struct lc_taker *taker);
-/* A taker of ours bars the way of any new taker of that mode, for certain. */
+/* A holder of ours bars the way of any new taker of that mode, for certain. */
 bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
 /* ---- changing it ---- */
@@ -110,8 +102,8 @@ void taker_resume(struct lc_taker *taker, bool due);
 void taker_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Does what the entry needs next, if anything: create, delete, or free the taker. */
 void taker_step(struct lc_taker *taker);
-/* WAITING -> HELD. `first`: no entry is before it in the queue. */
-void taker_grant(struct lc_taker *taker, bool first);
+/* WAITING -> HELD. */
+void taker_grant(struct lc_taker *taker);
 /* WAITING -> FAILED. */
 void taker_fail(struct lc_taker *taker, int error);
 /* HELD -> LOST; or WAITING again, if the frontend was not told of the grant. */

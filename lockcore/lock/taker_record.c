@@ -13,7 +13,7 @@
 #define FLAG_IMMEDIATE 2
 #define FLAG_DUE 4     /* its state is to be told */
 #define FLAG_GONE 8    /* its entry is said to be gone */
-#define FLAG_UNSEEN 16 /* got the lock by hand-off, its entry was not seen since */
+#define FLAG_UNSEEN 16 /* got the lock by hand-off, and was not seen since */
 #define FLAG_TOLD_SINCE 32
 #define FLAG_DIRTY 64 /* its data is to be written */
 #define FLAG_WITHDRAWN 128
@@ -103,7 +103,7 @@ static unsigned flags_of(const struct lc_taker *taker)
 	return (entry->mode == LC_SHARED ? FLAG_SHARED : 0) |
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
 	       (entry->gone ? FLAG_GONE : 0) |
-	       (entry->lock->handoff.unseen == entry ? FLAG_UNSEEN : 0) |
+	       (entry->lock->grant.unproved == entry ? FLAG_UNSEEN : 0) |
 	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0) |
 	       (taker->withdrawn ? FLAG_WITHDRAWN : 0);
 }
@@ -195,12 +195,10 @@ static bool has_good_wait(const struct parts *parts)
 
 static bool has_good_flags(const struct lock *lock, const struct parts *parts)
 {
-	bool shared = parts->flags & FLAG_SHARED;
-
 	if (parts->flags & FLAG_GONE && parts->entry != ENTRY_PRESENT)
 		return false;
 	return !(parts->flags & FLAG_UNSEEN) ||
-	       (parts->state == TAKER_HELD && !shared && !lock->handoff.unseen);
+	       (parts->state == TAKER_HELD && !lock->grant.unproved);
 }
 
 static bool has_good_state(const struct lc *lc, const struct lc_taker *taker,
@@ -279,7 +277,7 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 		return false;
 	}
 	if (parts->flags & FLAG_UNSEEN)
-		lock->handoff.unseen = entry;
+		lock->grant.unproved = entry;
 	quota_charge_entry(lc, &taker->charge, entry->data.uid, parts->charged);
 	taker_resume(taker, parts->flags & FLAG_DUE);
 	if (parts->limit_us != LC_FOREVER)

@@ -144,6 +144,7 @@ struct ensemble_stat {
 	int64_t ephemeral_owner;
 	int32_t version;
 	int32_t children;
+	int64_t made; /* children, so far: the next number that it gives */
 };
 
 struct ensemble_answer {

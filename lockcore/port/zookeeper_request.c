@@ -76,6 +76,8 @@ static struct ensemble_stat convert(const struct Stat *stat)
 		.ephemeral_owner = stat->ephemeralOwner,
 		.version = stat->version,
 		.children = stat->numChildren,
+		/* The cversion counts creates and deletes. */
+		.made = ((int64_t)stat->cversion + stat->numChildren) / 2,
 	};
 }
 

@@ -21,8 +21,9 @@
  *     several may go: the lock is listed, with a watch of the names. Own entries that stay bar its
  *     way: they will go without being watched, but a lost one is watched, and so is the waiter
  *     behind a shared one.
- * K3. Nobody bars its way: it holds, if it was *seen* since an entry was last taken out and since
- *     the number of slots was last learned. If not, it is watched, and the next waiter is judged.
+ * K3. Nobody bars its way: it holds, if it was *seen* since an entry was last taken out, since the
+ *     number of slots was last learned, and since the last decision: what was seen before that may
+ *     be gone. If not, it is watched, and the next waiter is judged.
  * K4. Only own leavers bar its way: it holds now, and they guard it, if the last of them is
  *     exclusive, and no delete of that one was sent, nor is in doubt. Until the holder is seen, it
  *     is *unproved*: next_delete() says how leavers are deleted meanwhile. A checked delete that is

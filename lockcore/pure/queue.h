@@ -20,6 +20,7 @@ struct queue_entry {
 struct queue {
 	struct queue_entry *entries; /* in queue order */
 	size_t count;
+	int64_t made;     /* children of the lock so far: the engine's */
 	uint64_t listing; /* which listing of the lock it is: the engine's count */
 	unsigned slots;   /* as last judged */
 	bool slots_known; /* they were what the lock said when it was listed */

@@ -97,12 +97,10 @@ static void one_goes_alone(void **state)
 	struct rig *rig = *state;
 	struct entry *entry = add(rig, "a");
 
-	entry->lock->lists.sent = 5;
 	create(entry);
 	rig_expect_sent(rig, "");
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-");
-	assert_int_equal(entry->lists.created_at, 5);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "");
 	rig_answer_created(rig, rig_entry_path(entry, 7), 107);
@@ -261,13 +259,13 @@ static void the_rest_is_not_bound(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	create_many(rig, many, LENGTH(many), NULL);
 	batch_send(&rig->lc);
 	assert_non_null(strstr(rig->sent, "/#128-, create ephemeral /locks/125/#129-, "
 	                                  "create ephemeral /locks/126/#130-"));
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 	end_many(rig, many, LENGTH(many));
 }
 
@@ -450,7 +448,7 @@ static void guarded_delete(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1");
@@ -459,7 +457,7 @@ static void guarded_delete(void **state)
 	answer_all(rig, ENSEMBLE_OK, NULL);
 	rig_expect_told(rig, "2 seen, 2 changed, alive, 1 absent, 1 changed");
 	assert_int_equal(next->pending, 0);
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 }
 
 static void guarded_delete_fails(void **state)
@@ -467,18 +465,18 @@ static void guarded_delete_fails(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "1 changed, 2 changed");
 	assert_false(leaver->lock->batch.last_write_ok);
-	assert_true(leaver->lock->handoff.held_back);
+	assert_true(leaver->lock->grant.held_back);
 	batch_send(&rig->lc); /* the delete must not go alone before the next entry was seen */
 	rig_expect_sent(rig, "");
 	assert_int_equal(leaver->state, ENTRY_PRESENT);
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 	assert_int_equal(next->pending, 0);
 }
 
@@ -490,13 +488,13 @@ static void guarded_delete_fails_beside_a_watch(void **state)
 
 	next->watch.state = WATCH_PENDING;
 	watch_answered(&rig->lc, &next->watch, true);
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
 	rig_expect_told(rig, "1 changed, 2 seen, 2 changed");
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 }
 
 /* It has got the lock meanwhile: the delete is to be sent again, with the check of this one. */
@@ -506,17 +504,17 @@ static void guarded_delete_fails_for_another(void **state)
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
 		     *third = add_present(rig, "a", 3);
 
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
-	leaver->lock->handoff.unseen = third;
+	leaver->lock->grant.unproved = third;
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
-	assert_false(leaver->lock->handoff.held_back);
+	assert_false(leaver->lock->grant.held_back);
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#4-3 + delete /locks/a/#2-1");
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 }
 
 /* The next taker has left between two refusals: what the first one held back is still to be
@@ -528,17 +526,17 @@ static void guarded_deletes_fail_for_one_that_left(void **state)
 		     *other = add_present(rig, "a", 3);
 
 	leaver->lock->batch.last_write_ok = false;
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	drop(other);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(leaver->lock->handoff.held_back);
-	leaver->lock->handoff.unseen = NULL;
+	assert_true(leaver->lock->grant.held_back);
+	leaver->lock->grant.unproved = NULL;
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_true(leaver->lock->handoff.held_back);
+	assert_true(leaver->lock->grant.held_back);
 }
 
 /* Also where the lock's requests go alone: then the two, and nothing else. */
@@ -549,14 +547,14 @@ static void guarded_delete_alone(void **state)
 		     *other = add_present(rig, "b", 3), *last = add_present(rig, "c", 4);
 
 	leaver->lock->batch.last_write_ok = false;
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(other);
 	drop(leaver);
 	drop(last);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/b/#4-3, check /locks/a/#3-2 + delete /locks/a/#2-1, "
 	                     "delete /locks/c/#5-4");
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 }
 
 /* Together with others it may have failed for them: it is sent again with the check alone. */
@@ -566,17 +564,17 @@ static void guarded_delete_fails_with_others(void **state)
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2),
 		     *other = add_present(rig, "b", 3);
 
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	drop(other);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1 + delete /locks/b/#4-3");
 	answer_all(rig, ENSEMBLE_NONODE, NULL);
-	assert_false(leaver->lock->handoff.held_back);
+	assert_false(leaver->lock->grant.held_back);
 	rig_forget(rig);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "check /locks/a/#3-2 + delete /locks/a/#2-1, delete /locks/b/#4-3");
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 }
 
 static void guarded_delete_unknown(void **state)
@@ -584,96 +582,88 @@ static void guarded_delete_unknown(void **state)
 	struct rig *rig = *state;
 	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
 
-	leaver->lock->handoff.unseen = next;
+	leaver->lock->grant.unproved = next;
 	drop(leaver);
 	batch_send(&rig->lc);
 	rig_forget(rig);
 	answer_all(rig, ENSEMBLE_UNKNOWN, NULL);
 	rig_expect_told(rig, "2 changed, 1 changed");
-	leaver->lock->handoff.unseen = NULL;
+	leaver->lock->grant.unproved = NULL;
 }
 
-/* An entry that is made in the transaction that deletes the first entry may follow it. */
+/* Nothing binds a create to the delete before it: the answers come in order. */
 static void released_and_taken(void **state)
 {
 	struct rig *rig = *state;
 	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
 
-	first->place.first = true;
-	first->lock->takers.waiting = 1;
 	drop(first);
-	create(next);
-	lock_want_list(first->lock);
-	batch_send(&rig->lc);
-	rig_expect_sent(rig, "delete /locks/a/#2-4 + create ephemeral /locks/a/#3-");
-	assert_int_equal(next->place.follows, 4);
-	assert_false(first->lock->lists.wanted);
-	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, rig_entry_path(next, 5)});
-	assert_int_equal(next->number, 5);
-	first->lock->takers.waiting = 0;
-}
-
-/* The release went out in an earlier turn: others may have come in between. */
-static void released_before_it_is_taken(void **state)
-{
-	struct rig *rig = *state;
-	struct entry *first = add_present(rig, "a", 4), *next = add(rig, "a");
-
-	first->place.first = true;
-	drop(first);
-	batch_send(&rig->lc);
 	create(next);
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
-	assert_int_equal(next->place.follows, -1);
 }
 
-/* The leaver was not first: only a listing can show the first entry. */
-static void left_and_taken(void **state)
+/* A leaver behind the unproved entry is no guard of it. */
+static void behind_the_unproved(void **state)
 {
 	struct rig *rig = *state;
-	struct entry *leaver = add_present(rig, "a", 4), *next = add(rig, "a");
+	struct entry *unproved = add_present(rig, "a", 1), *leaver = add_present(rig, "a", 2);
 
-	leaver->lock->takers.waiting = 1;
+	unproved->lock->grant.unproved = unproved;
 	drop(leaver);
-	create(next);
-	lock_want_list(leaver->lock);
 	batch_send(&rig->lc);
-	rig_expect_sent(rig, "delete /locks/a/#2-4, create ephemeral /locks/a/#3-");
-	assert_int_equal(next->place.follows, -1);
-	assert_true(leaver->lock->lists.wanted);
-	leaver->lock->takers.waiting = 0;
+	rig_expect_sent(rig, "delete /locks/a/#3-2");
+	unproved->lock->grant.unproved = NULL;
 }
 
-/* The listing is sent if another taker may need it, or if it is needed to find an entry. */
-static void listed_all_the_same(void **state)
+/* Who may be a guard: an entry of which no delete was sent but with a check that was refused. */
+static void in_doubt(void **state)
 {
-	for (int i = 0; i < 5; i++) {
+	static const struct {
+		enum ensemble_result result;
+		bool checked, doubted;
+	} rows[] = {
+		{ENSEMBLE_NONODE, true, false},
+		{ENSEMBLE_UNKNOWN, true, true},
+		{ENSEMBLE_REFUSED, false, true},
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct rig *rig = rig_begin_ready();
-		struct entry *first, *next;
-		struct lock *lock;
+		struct entry *leaver, *next;
 
 		(void)state;
 		count = 0;
-		first = add_present(rig, "a", 0);
-		next = add(rig, "a");
-		lock = first->lock;
-		first->place.first = true;
-		lock->takers.waiting = i == 0 ? 2 : 1;
-		lock->takers.holding = i == 1;
-		lock->batch.unresolved = i == 2;
-		lock->batch.overtaken = i == 4;
-		drop(first);
-		create(next);
-		next->wanted = i != 3;
-		lock_want_list(lock);
+		leaver = add_present(rig, "a", 1);
+		next = add_present(rig, "a", 2);
+		leaver->lock->grant.unproved = rows[i].checked ? next : NULL;
+		drop(leaver);
+		assert_false(leaver->sent);
 		batch_send(&rig->lc);
-		assert_int_equal(next->place.follows, 0);
-		assert_true(lock->lists.wanted);
-		lock->takers.waiting = lock->takers.holding = 0;
-		lock->batch.unresolved = false;
+		assert_true(leaver->sent);
+		rig_forget(rig);
+		answer_all(rig, rows[i].result, NULL);
+		assert_false(leaver->sent);
+		assert_int_equal(leaver->in_doubt, rows[i].doubted);
+		leaver->lock->grant.unproved = NULL;
 		tear_down((void *[]){rig});
 	}
+}
+
+/* It was refused when this one had been kept already. */
+static void held_back_while_kept(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *leaver = add_present(rig, "a", 1), *next = add_present(rig, "a", 2);
+
+	leaver->lock->grant.unproved = next;
+	drop(leaver);
+	leaver->lock->grant.held_back = true;
+	batch_send(&rig->lc);
+	rig_expect_sent(rig, "");
+	assert_int_equal(leaver->state, ENTRY_PRESENT);
+	assert_false(leaver->sent);
+	leaver->lock->grant.unproved = NULL;
 }
 
 #define BATCH_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -706,9 +696,9 @@ int main(void)
 		BATCH_TEST(guarded_delete_fails_with_others),
 		BATCH_TEST(guarded_delete_unknown),
 		BATCH_TEST(released_and_taken),
-		BATCH_TEST(released_before_it_is_taken),
-		BATCH_TEST(left_and_taken),
-		cmocka_unit_test(listed_all_the_same),
+		BATCH_TEST(behind_the_unproved),
+		BATCH_TEST(held_back_while_kept),
+		cmocka_unit_test(in_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,8 +28,8 @@ static void one_listing_for_all(void **state)
 	takers_take(rig, 2, LC_SHARED, LC_FOREVER);
 	lock_want_list(taker->entry.lock);
 	takers_turn(rig);
-	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, create ephemeral /locks/a/#3-, "
-	                     "children /locks/a");
+	rig_expect_sent(rig, "watch /locks/a, create ephemeral /locks/a/#2-, "
+	                     "create ephemeral /locks/a/#3-, children /locks/a");
 	assert_int_equal(taker->entry.lock->lists.sent, 1);
 	assert_int_equal(taker->entry.lock->lists.pending, 1);
 }
@@ -42,7 +42,7 @@ static void not_before_creates(void **state)
 	rig->batch.flights = 4; /* as many as may be under way */
 	takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 	takers_turn(rig);
-	rig_expect_sent(rig, "");
+	rig_expect_sent(rig, "watch /locks/a");
 	rig->batch.flights = 0;
 	takers_turn(rig);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2-, children /locks/a");
@@ -68,32 +68,21 @@ static void names_are_watched(void **state)
 	struct lock *lock = taker->entry.lock;
 
 	lock->node.slots = 2;
+	lock_touch(lock);
+	takers_turn(rig);
+	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1) ", children watched /locks/a");
+	takers_answer_lists(rig, OTHER(1) " #2-2");
+	lock_touch(lock);
+	takers_turn(rig);
 	want_list(rig, lock);
+	rig_expect_sent(rig, "children /locks/a"); /* one watch is enough */
+	takers_answer_list(rig, OTHER(1) " #2-2");
+	takers_change(rig, "", ENSEMBLE_NAMES);
 	rig_expect_sent(rig, "children watched /locks/a");
-	lock->takers.waiting--;
-	want_list(rig, lock);
-	rig_expect_sent(rig, "children /locks/a");
-	lock->takers.waiting++;
 	lock->node.slots = 1;
 }
 
 /* ---- the entries of a listing ---- */
-
-static void shown_side_by_side(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *takers[] = {takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
-	                             takers_queue(rig, 2, LC_EXCLUSIVE, 5, "#2-1 #3-5"),
-	                             takers_queue(rig, 3, LC_EXCLUSIVE, 8, "#2-1 #3-5 #4-8")};
-
-	for (int i = 0; i < 3; i++)
-		takers[i]->entry.place.adjacent = false;
-	want_list(rig, takers[0]->entry.lock);
-	takers_answer_lists(rig, "#2-1 #3-5 " OTHER(7) " #4-8");
-	assert_false(takers[0]->entry.place.adjacent);
-	assert_true(takers[1]->entry.place.adjacent);
-	assert_false(takers[2]->entry.place.adjacent);
-}
 
 static void not_shown(void **state)
 {
@@ -165,13 +154,11 @@ static void lock_is_not_there(void **state)
 	takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	watch_fired(&holder->entry.lock->node.watch);
 	takers_take(rig, 3, LC_SHARED, 0);
-	holder->entry.lock->front.obstacle = OBSTACLE_LEAVER;
 	want_list(rig, holder->entry.lock);
 	rig_forget(rig);
-	while (strncmp(rig_unanswered(rig), "children ", 9) == 0)
+	while (*rig_unanswered(rig) && strncmp(rig_unanswered(rig), "create ", 7) != 0)
 		takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "1 lost, 2 taken ENOENT");
-	assert_int_equal(holder->entry.lock->front.obstacle, OBSTACLE_OTHER);
 	/* The try creates its entry: this server may lag behind a lock that was made anew. */
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
 }
@@ -183,6 +170,7 @@ static void not_there_and_unknown(void **state)
 
 	takers_turn(rig);
 	takers_reconnect(rig);
+	takers_answer_watches(rig);
 	rig_forget(rig);
 	takers_answer_error(rig, ENSEMBLE_NONODE);
 	assert_int_equal(taker->entry.state, ENTRY_CREATING);
@@ -282,8 +270,7 @@ static void slots_of_another_version(void **state)
 	want_list(rig, lock);
 	rig_forget(rig);
 	takers_answer_list(rig, OTHER(1) " #2-2");
-	assert_false(lock_is_watched(lock));
-	rig_expect_sent(rig, "watch /locks/a");
+	assert_false(lock_is_watched(lock)); /* one slot is assumed */
 }
 
 /* A holder that has held for a while watches its entry again. */
@@ -303,29 +290,6 @@ static void holder_watches_again(void **state)
 	rig_expect_sent(rig, "watch /locks/a/#2-1");
 }
 
-/* ---- a turn's look at what has changed ---- */
-
-static void front_was_not_there(void **state)
-{
-	(void)state;
-	for (int granted = 0; granted < 2; granted++) {
-		struct rig *rig = takers_begin();
-		struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
-
-		takers_turn(rig);
-		takers_answer_made(rig, taker, 2);
-		takers_answer_list(rig, OTHER(1) " #2-2");
-		takers_answer_slots(rig, granted ? 1 : 2);
-		rig_answer_created(rig, "", 102); /* the watch of its entry */
-		rig_forget(rig);
-		takers_answer_error(rig, ENSEMBLE_NONODE);
-		rig_expect_told(rig, granted ? "1 taken" : "");
-		assert_int_equal(strstr(rig->sent, "children") != NULL, !granted);
-		assert_null(taker->entry.lock->front.watch);
-		takers_end(rig);
-	}
-}
-
 static void nobody_is_left(void **state)
 {
 	struct rig *rig = *state;
@@ -334,26 +298,10 @@ static void nobody_is_left(void **state)
 
 	takers_leave(rig, taker);
 	takers_answer_error(rig, ENSEMBLE_OK);
-	assert_null(lock->front.watch);
-	rig_expect_sent(rig, "delete /locks/a/#2-2, unwatch /locks/a/" OTHER(1));
+	takers_answer_error(rig, ENSEMBLE_OK);
+	assert_null(lock->others.watches[0]);
+	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1) ", delete /locks/a/#2-2");
 	assert_true(lock->idle);
-}
-
-/* The next taker becomes the front; a listing has already shown the entry ahead of it. */
-static void front_leaves(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *front = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2"),
-			*second = takers_queue(rig, 2, LC_EXCLUSIVE, 5, OTHER(1) " #2-2 #3-5");
-	struct lock *lock = front->entry.lock;
-
-	want_list(rig, lock);
-	takers_answer_lists(rig, OTHER(1) " #2-2 " OTHER(4) " #3-5");
-	rig_forget(rig);
-	takers_leave(rig, front);
-	rig_expect_sent(rig, "watch /locks/a/#3-5, unwatch /locks/a/" OTHER(
-				     1) ", watch /locks/a/" OTHER(4) ", delete /locks/a/#2-2");
-	assert_ptr_equal(lock->front.taker, second);
 }
 
 /* ---- events ---- */
@@ -375,7 +323,7 @@ static void lock_changes(void **state)
 	takers_change(rig, "", ENSEMBLE_DELETED);
 	assert_false(lock->batch.last_write_ok);
 	assert_false(lock_is_watched(lock));
-	rig_expect_sent(rig, "children /locks/a");
+	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1) ", children /locks/a");
 }
 
 static void lock_changes_for_holders(void **state)
@@ -406,25 +354,6 @@ static void idle_lock_changes(void **state)
 	takers_change(rig, "", ENSEMBLE_DELETED);
 	rig_expect_sent(rig, "");
 	assert_null(rig->locks.by_path);
-}
-
-static void front_changes(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
-
-	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* the queue is as it was */
-	rig_expect_sent(rig, "watch /locks/a/" OTHER(1));
-	takers_answer_watches(rig);
-	taker->entry.place.ahead_is = AHEAD_UNKNOWN;
-	takers_change(rig, OTHER(1), ENSEMBLE_DATA); /* its data says now that it holds */
-	rig_expect_sent(rig, "watch /locks/a/" OTHER(1) ", children /locks/a");
-	takers_answer_lists(rig, OTHER(1) " #2-2");
-	rig_forget(rig);
-	watch_fired(&taker->entry.watch); /* only a listing can tell */
-	takers_change(rig, OTHER(1), ENSEMBLE_DELETED);
-	rig_expect_told(rig, "");
-	rig_expect_sent(rig, "children /locks/a");
 }
 
 static void own_entry_changes(void **state)
@@ -488,19 +417,6 @@ static void contact_again(void **state)
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#4-"));
 }
 
-static void lease_is_good_again(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
-	struct lock *lock = taker->entry.lock;
-
-	locks_fresh(&rig->lc);
-	assert_false(lock->lists.wanted);
-	lock->front.obstacle = OBSTACLE_LEASE;
-	locks_fresh(&rig->lc);
-	assert_true(lock->lists.wanted);
-}
-
 /* All that was known of the locks is void. */
 static void session_ends(void **state)
 {
@@ -509,20 +425,17 @@ static void session_ends(void **state)
 			*waiter = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
 	struct lock *lock = holder->entry.lock;
 
-	lock->front.taker = waiter;
-	lock->handoff.unseen = &waiter->entry;
-	lock->front.obstacle = OBSTACLE_LEASE;
-	lock->batch.unresolved = lock->lists.slots_asked = true;
+	lock->grant.unproved = &waiter->entry;
+	lock->batch.unresolved = lock->lists.later = true;
 	lock->batch.last_write_ok = lock->batch.together = true;
 	lock_recheck(lock);
 	rig->takers.missing = true;
 	rig_end_session(rig, false);
 	assert_false(rig->takers.missing);
-	assert_null(lock->front.taker);
-	assert_null(lock->handoff.unseen);
-	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
-	assert_false(lock->batch.unresolved || lock->lists.slots_asked ||
-	             lock->batch.last_write_ok || lock->batch.together);
+	assert_null(lock->grant.unproved);
+	assert_null(lock->known.entries);
+	assert_false(lock->batch.unresolved || lock->lists.later || lock->batch.last_write_ok ||
+	             lock->batch.together);
 	assert_false(lock->lists.recheck.armed);
 	assert_false(lock_is_watched(lock));
 	takers_turn(rig);
@@ -543,7 +456,6 @@ int main(void)
 		TAKERS_TEST(not_before_creates),
 		TAKERS_TEST(nobody_here),
 		TAKERS_TEST(names_are_watched),
-		TAKERS_TEST(shown_side_by_side),
 		TAKERS_TEST(not_shown),
 		cmocka_unit_test(unknown_create),
 		TAKERS_TEST(not_shown_and_not_answered),
@@ -556,18 +468,14 @@ int main(void)
 		TAKERS_TEST(made_anew),
 		TAKERS_TEST(slots_of_another_version),
 		TAKERS_TEST(holder_watches_again),
-		cmocka_unit_test(front_was_not_there),
 		TAKERS_TEST(nobody_is_left),
-		TAKERS_TEST(front_leaves),
 		TAKERS_TEST(lock_changes),
 		TAKERS_TEST(lock_changes_for_holders),
 		TAKERS_TEST(idle_lock_changes),
-		TAKERS_TEST(front_changes),
 		TAKERS_TEST(own_entry_changes),
 		TAKERS_TEST(own_entry_is_not_watched),
 		TAKERS_TEST(nobody_wants_the_entry),
 		TAKERS_TEST(contact_again),
-		TAKERS_TEST(lease_is_good_again),
 		TAKERS_TEST(session_ends),
 	};
 

@@ -72,8 +72,8 @@ static void charged(void **state)
 {
 	struct rig *rig = *state;
 	struct lock *lock = get(rig, "a");
-	/* Its own path and those of two entries. */
-	size_t weight = 3 * (strlen("/locks/a") + 4) + 2 * (1 + NAME_PREFIX_MAX + 10), idle;
+	/* Its own path and those of three entries. */
+	size_t weight = 4 * (strlen("/locks/a") + 4) + 3 * (1 + NAME_PREFIX_MAX + 10), idle;
 
 	assert_int_equal(rig->quota.watch_bytes, weight);
 	assert_non_null(rig->quota.users);
@@ -99,15 +99,13 @@ static void kept_for_a_while(void **state)
 	struct lock *lock = get(rig, "a");
 
 	lock->batch.last_write_ok = true;
-	lock->front.obstacle = OBSTACLE_LEAVER;
-	lock->batch.unresolved = lock->lists.slots_asked = true;
+	lock->batch.unresolved = lock->lists.later = true;
 	lock_recheck(lock);
 	lock_unuse(lock);
 	assert_true(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	assert_false(lock->lists.recheck.armed);
-	assert_int_equal(lock->front.obstacle, OBSTACLE_OTHER);
-	assert_false(lock->batch.unresolved || lock->lists.slots_asked);
+	assert_false(lock->batch.unresolved || lock->lists.later);
 	lock_free_if_unused(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
 	lock->batch.last_write_ok = false; /* as if its watch had fired */

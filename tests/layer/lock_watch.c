@@ -3,6 +3,7 @@
  * The watches of a lock: on its node, for the slots and for its identity, and on the entry that
  * the first waiter waits for.
  */
+#include "lock/known.h"
 #include "lock/lock_watch.h"
 
 #include "rig.h"
@@ -36,13 +37,25 @@ static int tear_down(void **state)
 	lock_watches_gone(lock);
 	assert_null(rig->watches.unwatches); /* no watch is to be taken back */
 	assert_int_equal(lock->uses, 1);
-	entry_set_ahead(&taker.entry, NULL, AHEAD_UNKNOWN);
+	known_forget(lock);
 	DL_DELETE(lock->takers.all, &taker);
 	lock_unwant_list(lock);
 	lock_untouch(lock);
 	rig_free_entry(&taker.entry);
 	rig_finish(rig);
 	return 0;
+}
+
+/* A listing has shown two entries: another client's, and the taker's own. */
+static void know(void)
+{
+	struct entry *owners[] = {NULL, &taker.entry};
+	struct queue_entry entries[] = {{.znode = FRONT}, {.znode = taker.entry.name}};
+	struct queue queue = {.entries = entries, .count = 2};
+
+	assert_true(name_parse(FRONT, &entries[0].name));
+	lock->node.czxid = 50;
+	assert_true(known_listed(lock, &queue, owners, 9));
 }
 
 static void answer_lock(struct rig *rig, int64_t czxid, int32_t version, const char *data)
@@ -88,26 +101,20 @@ static void one_slot(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* The last listing was judged for another number of slots: the lock is listed again. */
-static void several_slots(void **state)
+/* What was seen and shown, was so with another number of slots. */
+static void other_slots(void **state)
 {
 	struct rig *rig = *state;
 
+	know();
+	known_see(&taker.entry);
+	assert_true(known_is_seen(&taker.entry) && taker.entry.known.shown);
 	lock_watch(lock);
+	lock_untouch(lock);
 	answer_lock(rig, 50, 3, "zklockfs: 1\nslots: 2\n\n");
 	assert_int_equal(lock->node.slots, 2);
-	assert_true(is_list_wanted());
-	watch_fired(&lock->node.watch);
-	lock_watch(lock);
-	answer_lock(rig, 50, 4, ""); /* fewer slots now */
-	assert_int_equal(lock->node.slots, 1);
-	assert_true(is_list_wanted());
-	watch_fired(&lock->node.watch);
-	lock->lists.slots_asked = true; /* a try waits for the number of slots */
-	lock_watch(lock);
-	answer_lock(rig, 50, 4, "");
-	assert_true(is_list_wanted());
-	assert_false(lock->lists.slots_asked);
+	assert_false(known_is_seen(&taker.entry) || taker.entry.known.shown);
+	assert_true(known_is_placed(&taker.entry) && lock->touched);
 }
 
 /* Another lock has the name: all that is remembered of the old one is void. */
@@ -117,15 +124,13 @@ static void made_anew(void **state)
 
 	lock_watch(lock);
 	answer_lock(rig, 50, 3, "");
-	taker.entry.place.first = taker.entry.place.adjacent = true;
-	entry_set_ahead(&taker.entry, FRONT, AHEAD_FIRST);
+	know();
 	lock_see_czxid(lock, 50);
-	assert_true(taker.entry.place.first && taker.entry.place.adjacent &&
-	            taker.entry.place.ahead);
+	assert_true(known_is_placed(&taker.entry));
 	assert_int_equal(lock->node.slots, 1);
 	lock_see_czxid(lock, 60);
-	assert_false(taker.entry.place.first || taker.entry.place.adjacent ||
-	             taker.entry.place.ahead);
+	assert_false(known_is_placed(&taker.entry));
+	assert_int_equal(lock->known.last, -1);
 	assert_int_equal(lock->node.slots, 0);
 	assert_false(lock_is_watched(lock));
 	assert_int_equal(lock->node.czxid, 60);
@@ -157,101 +162,105 @@ static void cannot_be_watched(void **state)
 	rig_expect_sent(rig, "");
 }
 
-/* ---- the entry that the front waits for ---- */
+/* ---- entries of other clients ---- */
 
-static void front(void **state)
+static void watch(const char *first, const char *second)
+{
+	lock_watch_others(lock, (const char *const[OTHERS_WATCHED]){first, second});
+}
+
+static void others(void **state)
 {
 	struct rig *rig = *state;
 
-	assert_false(lock_front_is(lock, FRONT));
-	lock_watch_front(lock, FRONT);
-	lock_watch_front(lock, FRONT);
-	rig_expect_sent(rig, "watch /locks/a/" FRONT);
-	assert_true(lock_front_is(lock, FRONT));
-	assert_false(lock_front_is(lock, OTHER));
-	assert_false(lock_front_is_watched(lock));
+	watch(FRONT, OTHER);
+	watch(OTHER, FRONT);
+	rig_expect_sent(rig, "watch /locks/a/" FRONT ", watch /locks/a/" OTHER);
 	rig_answer_data(rig, 0, "");
-	assert_true(lock_front_is_watched(lock));
-	assert_int_equal(lock->uses, 2);
-	lock_front_fired(lock);
-	assert_false(lock_front_is_watched(lock));
-	lock_watch_front(lock, FRONT);
-	rig_expect_sent(rig, "watch /locks/a/" FRONT);
 	rig_answer_data(rig, 0, "");
-	lock_watch_none(lock);
-	lock_watch_none(lock);
+	watch(FRONT, OTHER);
+	rig_expect_sent(rig, "");
+	assert_int_equal(lock->uses, 3);
+	watch(OTHER, NULL);
 	rig_expect_sent(rig, "unwatch /locks/a/" FRONT);
+	rig_answer_error(rig, ENSEMBLE_OK);
+	lock_untouch(lock);
+	lock_other_changed(lock, OTHER, ENSEMBLE_DATA);
+	assert_true(lock->touched);
+	rig_expect_sent(rig, "");
+	watch(OTHER, NULL); /* at the end of the turn */
+	rig_expect_sent(rig, "watch /locks/a/" OTHER);
+	rig_answer_data(rig, 0, "");
+	lock_watch_none(lock);
+	lock_watch_none(lock);
+	rig_expect_sent(rig, "unwatch /locks/a/" OTHER);
 	assert_int_equal(lock->uses, 1);
 }
 
-/* Armed on the former connection: it would be no proof. */
-static void front_on_another_connection(void **state)
+/* Armed on the former connection: its event proves nothing. */
+static void on_another_connection(void **state)
 {
 	struct rig *rig = *state;
 
-	lock_watch_front(lock, FRONT);
+	know();
+	watch(FRONT, NULL);
 	rig_answer_data(rig, 0, "");
 	rig_reconnect(rig);
 	rig_forget(rig);
-	assert_false(lock_front_is_watched(lock));
-	lock_watch_front(lock, FRONT);
-	lock_watch_front(lock, FRONT);
+	lock_other_changed(lock, FRONT, ENSEMBLE_DELETED);
+	assert_int_equal(lock->known.others, 1);
+	watch(FRONT, NULL);
 	rig_expect_sent(rig, "watch /locks/a/" FRONT);
 	rig_answer_data(rig, 0, "");
-	assert_true(lock_front_is_watched(lock));
-	lock_watch_front(lock, FRONT);
-	rig_expect_sent(rig, "");
-	lock_watch_none(lock);
-	rig_answer_error(rig, ENSEMBLE_OK);
+	lock_other_changed(lock, FRONT, ENSEMBLE_DELETED);
+	assert_int_equal(lock->known.others, 0);
+	assert_int_equal(lock->uses, 1);
 }
 
-static void another_front(void **state)
+/* Its event comes while it is being asked again. */
+static void deleted_while_it_is_asked(void **state)
 {
 	struct rig *rig = *state;
 
-	lock_watch_front(lock, FRONT);
-	rig_answer_data(rig, 0, "");
-	rig_forget(rig);
-	lock_watch_front(lock, OTHER);
-	rig_expect_sent(rig, "unwatch /locks/a/" FRONT ", watch /locks/a/" OTHER);
-	/* This front is given up before its watch is answered. */
-	lock_watch_front(lock, FRONT);
-	rig_expect_sent(rig, "watch /locks/a/" FRONT);
-	rig_answer_error(rig, ENSEMBLE_OK);
-	rig_answer_data(rig, 0, "");
-	rig_expect_sent(rig, "unwatch /locks/a/" OTHER);
-	rig_answer_data(rig, 0, "");
-	assert_true(lock_front_is_watched(lock));
+	know();
+	watch(FRONT, NULL);
+	lock_other_changed(lock, FRONT, ENSEMBLE_DELETED);
+	assert_int_equal(lock->known.others, 1);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(lock->known.others, 0);
+	assert_int_equal(lock->uses, 1);
 }
 
-/* The same front is watched again before the first answer: that watch is not taken back. */
-static void the_same_front_again(void **state)
+/* One is given up before its watch is answered; the other one is waited for again. */
+static void given_up(void **state)
 {
 	struct rig *rig = *state;
 
-	lock_watch_front(lock, FRONT);
+	watch(FRONT, OTHER);
 	lock_watch_none(lock);
-	lock_watch_front(lock, FRONT);
+	watch(OTHER, NULL);
 	rig_forget(rig);
+	rig_answer_data(rig, 0, "");
+	rig_expect_sent(rig, "unwatch /locks/a/" FRONT);
 	rig_answer_data(rig, 0, "");
 	rig_expect_sent(rig, "");
 	rig_answer_data(rig, 0, "");
-	assert_true(lock_front_is_watched(lock));
+	rig_answer_error(rig, ENSEMBLE_OK);
 	assert_int_equal(lock->uses, 2);
 }
 
-static void front_is_gone(void **state)
+/* What was seen before that says nothing any more. */
+static void other_was_not_there(void **state)
 {
 	struct rig *rig = *state;
 
-	lock_watch_front(lock, FRONT);
-	assert_null(lock_front_gone(lock));
+	know();
+	known_see(&taker.entry);
+	watch(FRONT, NULL);
+	lock_untouch(lock);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
-	assert_string_equal(lock_front_gone(lock), FRONT);
-	assert_true(lock->touched);
-	assert_false(is_list_wanted());
-	lock_watch_none(lock);
-	assert_null(lock_front_gone(lock));
+	assert_true(lock->touched && known_is_first(&taker.entry));
+	assert_false(known_is_seen(&taker.entry) || is_list_wanted());
 }
 
 /* The lock is charged for names as long as those of zklockfs. A longer one is not watched. */
@@ -263,23 +272,17 @@ static void a_long_name(void **state)
 	memset(znode, 'x', NAME_MAX_WHOLE);
 	strcpy(znode + NAME_MAX_WHOLE - 10, "0000000001");
 	timer_clear(&rig->lc.timers, &lock->lists.recheck);
-	lock_watch_front(lock, FRONT);
-	rig_answer_data(rig, 0, "");
-	rig_forget(rig);
-	lock_watch_front(lock, znode);
-	rig_expect_sent(rig, "unwatch /locks/a/" FRONT);
-	rig_answer_data(rig, 0, "");
-	assert_false(lock_front_is(lock, FRONT));
-	assert_false(lock_front_is(lock, znode));
+	watch(znode, NULL);
+	rig_expect_sent(rig, "");
+	assert_false(lock->lists.later);
 	assert_true(is_listed_later(rig));
-	lock_watch_front(lock, znode + 1);
+	watch(znode + 1, NULL);
 	snprintf(path, sizeof(path), "watch /locks/a/%s", znode + 1);
 	rig_expect_sent(rig, path);
 	rig_answer_data(rig, 0, "");
-	assert_true(lock_front_is_watched(lock));
 }
 
-static void front_is_not_answered(void **state)
+static void other_is_not_answered(void **state)
 {
 	static const struct {
 		enum ensemble_result result;
@@ -291,12 +294,13 @@ static void front_is_not_answered(void **state)
 	};
 	struct rig *rig = *state;
 
+	know();
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		lock_watch_front(lock, FRONT);
+		watch(FRONT, NULL);
 		rig_answer_error(rig, rows[i].result);
 		expect(is_list_wanted() == rows[i].lists, "row %zu", i);
 		expect(is_listed_later(rig) == rows[i].later, "row %zu", i);
-		assert_null(lock_front_gone(lock));
+		assert_int_equal(lock->known.others, 1);
 	}
 }
 
@@ -306,16 +310,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LOCK_WATCH_TEST(one_slot),
-		LOCK_WATCH_TEST(several_slots),
+		LOCK_WATCH_TEST(other_slots),
 		LOCK_WATCH_TEST(made_anew),
 		LOCK_WATCH_TEST(cannot_be_watched),
-		LOCK_WATCH_TEST(front),
-		LOCK_WATCH_TEST(front_on_another_connection),
-		LOCK_WATCH_TEST(another_front),
-		LOCK_WATCH_TEST(the_same_front_again),
-		LOCK_WATCH_TEST(front_is_gone),
+		LOCK_WATCH_TEST(others),
+		LOCK_WATCH_TEST(on_another_connection),
+		LOCK_WATCH_TEST(deleted_while_it_is_asked),
+		LOCK_WATCH_TEST(given_up),
+		LOCK_WATCH_TEST(other_was_not_there),
 		LOCK_WATCH_TEST(a_long_name),
-		LOCK_WATCH_TEST(front_is_not_answered),
+		LOCK_WATCH_TEST(other_is_not_answered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

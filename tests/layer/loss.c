@@ -24,7 +24,7 @@ static struct lc_taker *make_taker(struct rig *rig, enum condition condition)
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 2);
 	if (condition == IS_GRANTED) {
-		taker_grant(taker, true);
+		taker_grant(taker);
 		rig_forget(rig);
 		return taker;
 	}
@@ -271,7 +271,8 @@ static void come_back(struct rig *rig)
 	assert_false(session_is_ready(&rig->lc));
 	rig_answer_data(rig, 1, "0000000000000002\n");
 	takers_turn(rig);
-	rig_expect_sent(rig, "get /locks/a/#2-2, set " RIG_NODE " '', children /locks/a");
+	rig_expect_sent(rig, "get /locks/a/#2-2, set " RIG_NODE
+	                     " '', watch /locks/a, children /locks/a");
 }
 
 /* While the machine stood still the taker was evicted, and the session lives: nobody is told that

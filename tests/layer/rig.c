@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rig.h"
 
+#include "grant/decide.h"
 #include "lock/loss.h"
 
 #include <errno.h>
@@ -413,6 +414,7 @@ struct rig *rig_begin(void)
 		.evictions = &rig->evictions,
 	};
 	rig->entries.events = &entry_recorder;
+	assert_true(decide_begin(&rig->lc));
 	assert_int_equal(session_begin(&rig->lc, &session_recorder), 0);
 	return rig;
 }
@@ -441,6 +443,7 @@ void rig_finish(struct rig *rig)
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	session_free(&rig->lc);
 	table_finish(&rig->entries.by_id);
+	decide_finish(&rig->lc);
 	free(rig->lc.root);
 	free(rig);
 }

@@ -25,6 +25,7 @@ static void create_is_refused(void **state)
 
 		takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
 		takers_turn(rig);
+		takers_answer_watches(rig);
 		takers_answer_error(rig, rows[i].why);
 		rig_expect_told(rig, rows[i].told);
 		takers_end(rig);
@@ -39,6 +40,7 @@ static void taker_has_failed_already(void **state)
 
 	takers_turn(rig);
 	taker_fail(taker, -ETIMEDOUT);
+	takers_answer_watches(rig);
 	takers_answer_error(rig, ENSEMBLE_NOAUTH);
 	rig_expect_told(rig, "1 taken ETIMEDOUT");
 }

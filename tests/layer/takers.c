@@ -284,6 +284,13 @@ void takers_answer_list(struct rig *rig, const char *names)
 		count++;
 	}
 	takers_lock.children = count;
+	for (int i = 0; i < count; i++) {
+		struct entry_name parsed;
+
+		if (strncmp(list[i], "hand-", 5) != 0 && name_parse(list[i], &parsed) &&
+		    parsed.number < NAME_NUMBER_ZONE && parsed.number >= takers_lock.made)
+			takers_lock.made = parsed.number + 1;
+	}
 	rig_answer(rig, &(struct ensemble_answer){
 				.stat = &takers_lock, .names = list, .name_count = count});
 	takers_turn(rig);

@@ -16,6 +16,8 @@
 /* Entries of other clients. */
 #define OTHER(number) "x-lock-000000000" #number
 #define OTHER_SHARED(number) "x-rlock-000000000" #number
+/* One with a number that the lock did not give. */
+#define MADE_BY_HAND(number) "hand-lock-000000000" #number
 
 /* The lock's Stat in answers of the ensemble; a test may change it. */
 extern struct ensemble_stat takers_lock;

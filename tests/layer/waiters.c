@@ -162,6 +162,7 @@ static void watched(void **state)
 	struct rig *rig = changed_rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
+	watch_fired(&holder->entry.lock->node.watch);
 	lc_watch_waiters(holder, note_change);
 	rig_expect_sent(rig, "watch /locks/a"); /* its slots may change */
 	takers_answer_watches(rig);

@@ -29,8 +29,9 @@ struct config {
 	unsigned shared, tries, apart; /* takers: masks */
 	int upgrade, replaces;         /* a taker and the one whose hold it replaces; -1 */
 	int slots, slots_max;
-	int deletes, cuts, reloads, losses, changes, removes;
-	bool kept; /* entries are kept for the next take */
+	int deletes, cuts, reloads, losses, changes, removes, lapses;
+	bool kept;   /* entries are kept for the next take */
+	bool joined; /* a turn may handle several messages */
 };
 extern struct config config;
 
@@ -42,6 +43,7 @@ extern struct config config;
 	X(made_without_lock_watch)   \
 	X(seen_after_one_went)       \
 	X(seen_over_other_slots)     \
+	X(seen_before_a_decision)    \
 	X(watched_over_a_cut)        \
 	X(lock_watched_over_a_cut)   \
 	X(no_write_on_a_connection)  \
@@ -121,7 +123,7 @@ struct state {
 	struct view server;
 	uint8_t requests, formers, logged;
 	uint8_t last_number; /* that the leader has given */
-	uint8_t deletes, cuts, reloads, losses, changes, removes;
+	uint8_t deletes, cuts, reloads, losses, changes, removes, lapses;
 	uint8_t wrong;
 	/* The mount. */
 	uint8_t link;                         /* 0: none, 1: no write is answered on it, 2 */
@@ -130,6 +132,8 @@ struct state {
 	uint8_t lock_watch; /* 0, 1: asked, 2: good */
 	uint8_t children_watched, slots;
 	uint8_t unproved; /* taker + 1 */
+	uint8_t lapsed;   /* the lease is too short to grant */
+	uint8_t due;      /* the turn is not at its end */
 };
 
 /* The state that is worked on. */
@@ -153,6 +157,8 @@ void mount_lost(int e);
 bool mount_may_take_again(int e);
 void mount_take_again(int e);
 void mount_cut(bool other_process);
+void mount_lease(bool good);
+void mount_turn(void);
 void mount_connect(void);
 /* The server has applied this. */
 void mount_event(struct item item);

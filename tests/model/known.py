@@ -24,6 +24,8 @@ SHORT = '''
 -c 2+1 -r 1
 -c 2+1 -l 1 -o 1
 -c 2+1 -k -o 1
+-c 2+1 -w 1 -o 1
+-c 2+1 -j -o 1
 -c 2+1 -i 2 -o 1
 -c 2+1 -b 1 -I 2 -z 1
 -c 2+2 -s 9 -u 1
@@ -67,13 +69,24 @@ LONG = '''
 -c 3+1 -s 1 -u 1 -d 1
 -c 3+1 -s 9 -u 1 -l 1
 -c 2+2 -s 5 -u 1 -r 1
+-c 2+1 -w 1 -d 1
+-c 2+1 -j -d 1
+-c 2+1 -j -k -o 1
+-c 2+1 -j -w 1 -o 1
+-c 2+2 -j -s 5 -u 1
+-c 2+1 -j -l 1 -o 1
+-c 2+1 -j -i 2 -z 2 -o 1
+-c 2+1 -w 2 -o 1
+-c 2+1 -s 3 -w 1 -o 1
+-c 2+1 -k -w 1 -o 1
 '''
 # What a mount does to keep K0, left out.
 MUTANTS = '''
 made_with_a_gap -c 2+1
 made_without_lock_watch -c 2+1 -b 1 -I 2 -z 1
-seen_after_one_went -c 2+1 -o 1
-seen_over_other_slots -c 1+2 -i 2 -z 2 -o 1
+seen_after_one_went -c 2+1 -j -o 1
+seen_before_a_decision -c 2+1 -w 1 -o 1
+seen_over_other_slots -c 1+2 -j -i 2 -z 2 -o 1
 watched_over_a_cut -c 2+1 -d 1
 lock_watched_over_a_cut -c 2+1 -b 1 -d 1
 no_write_on_a_connection -c 2+1 -d 1

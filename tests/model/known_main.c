@@ -28,6 +28,7 @@ static void first(void *ret_state)
 	now.losses = (uint8_t)config.losses;
 	now.changes = (uint8_t)config.changes;
 	now.removes = (uint8_t)config.removes;
+	now.lapses = (uint8_t)config.lapses;
 	memcpy(ret_state, &now, sizeof(now));
 }
 
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 	struct check_result result;
 	int option;
 
-	while ((option = getopt(argc, argv, "c:s:t:u:a:i:I:o:d:r:l:z:b:km:n:x")) >= 0) {
+	while ((option = getopt(argc, argv, "c:s:t:u:a:i:I:o:d:r:l:z:b:w:jkm:n:x")) >= 0) {
 		int number = optarg ? atoi(optarg) : 0;
 
 		switch (option) {
@@ -137,8 +138,14 @@ int main(int argc, char **argv)
 		case 'b':
 			config.removes = number;
 			break;
+		case 'w':
+			config.lapses = number;
+			break;
 		case 'k':
 			config.kept = true;
+			break;
+		case 'j':
+			config.joined = true;
 			break;
 		case 'm':
 			mutant = find_mutant(optarg);

@@ -205,7 +205,7 @@ static void ask_what_is_wanted(const struct next_queue *queue)
 		ask_list(queue->watch_children);
 }
 
-/* `guarded`: by K4. Else its own server has shown that its entry is there. */
+/* `guarded`: by K4. Else its own server has shown that its entry is there, in this turn. */
 static void grant(int e, bool guarded)
 {
 	struct view leader = leader_view();
@@ -220,7 +220,8 @@ static void grant(int e, bool guarded)
 	bars = bars_of(ahead_of(leader.present, e), e, leader.slots) & ~own_in(LEAVING);
 	if (!(now.taker[e].marks & (ENTITLED | BY_HAND)) && bars)
 		now.wrong = EARLY;
-	if (!guarded && !(now.server.present & BIT(e)) && now.taker[e].marks & ROBBED)
+	if (!guarded && !(now.server.present & BIT(e)) &&
+	    (now.taker[e].marks & ROBBED || !config.joined))
 		now.wrong = GONE_BEFORE;
 }
 
@@ -241,7 +242,10 @@ static void do_steps(const struct next_queue *queue)
 	for (int e = 0; e < config.own; e++) {
 		const struct next_taker *taker = &queue->takers[e];
 
-		if (taker->step == NEXT_GRANT) {
+		if (taker->step == NEXT_GRANT && now.lapsed) {
+			if (!(now.taker[e].flags & WATCHED))
+				look_at(e);
+		} else if (taker->step == NEXT_GRANT) {
 			grant(e, queue->unproved == e);
 		} else if (taker->step == NEXT_REFUSE) {
 			refuse(e, taker->state);
@@ -251,8 +255,12 @@ static void do_steps(const struct next_queue *queue)
 			push(CREATE, e, 0);
 		}
 	}
-	if (now.unproved != queue->unproved + 1)
-		let_back();
+	if (!OUT(seen_before_a_decision))
+		unsee();
+	if (now.unproved == queue->unproved + 1 ||
+	    (queue->unproved != NEXT_NONE && now.taker[queue->unproved].phase != HOLDING))
+		return; /* also a grant that waits for the lease */
+	let_back();
 	now.unproved = (uint8_t)(queue->unproved + 1);
 }
 
@@ -275,7 +283,7 @@ static void send_deletes(void)
 	}
 }
 
-static void turn(void)
+void mount_turn(void)
 {
 	struct next_entry entries[TAKERS];
 	struct next_taker takers[TAKERS];
@@ -290,6 +298,7 @@ static void turn(void)
 		.unproved = now.unproved ? now.unproved - 1 : NEXT_NONE,
 	};
 
+	now.due = false;
 	if (now.link < 2)
 		return;
 	for (int e = 0; e < config.own; e++)
@@ -299,6 +308,15 @@ static void turn(void)
 	do_steps(&queue);
 	ask_what_is_wanted(&queue);
 	send_deletes();
+}
+
+/* Its end; or later, behind the next message. */
+static void turn(void)
+{
+	if (config.joined)
+		now.due = true;
+	else
+		mount_turn();
 }
 
 /* ---- the users ---- */
@@ -403,6 +421,12 @@ void mount_cut(bool other_process)
 		now.unproved = 0;
 }
 
+void mount_lease(bool good)
+{
+	now.lapsed = !good;
+	turn();
+}
+
 void mount_connect(void)
 {
 	now.link = OUT(no_write_on_a_connection) ? 2 : 1;
@@ -430,6 +454,8 @@ void mount_event(struct item item)
 		now.shown = 0;
 		if (!OUT(seen_over_other_slots))
 			unsee();
+		if (own_in(WAITING))
+			ask_node();
 	}
 	if (item.kind == REMADE && now.lock_watch == 2) {
 		now.lock_watch = 0;

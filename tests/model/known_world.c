@@ -26,7 +26,10 @@ enum action {
 	ANSWER,
 	CUT,
 	RELOAD,
-	CONNECT
+	CONNECT,
+	LAPSE,
+	RENEW,
+	TURN
 };
 const char *const action_names[] = {
 	[ARRIVE] = "comes: taker",
@@ -45,6 +48,9 @@ const char *const action_names[] = {
 	[CUT] = "the connection ends",
 	[RELOAD] = "another process goes on",
 	[CONNECT] = "connects again",
+	[LAPSE] = "has too little lease",
+	[RENEW] = "has a lease again",
+	[TURN] = "ends its turn",
 };
 
 static bool is_own(int e)
@@ -258,7 +264,9 @@ static bool go_on(void)
 {
 	struct request *write = next_write();
 
-	if (write)
+	if (now.due)
+		mount_turn();
+	else if (write)
 		commit(write, true);
 	else if (now.requests && !is_write(&now.request[0]))
 		mount_answer((struct item){0});
@@ -410,6 +418,19 @@ static void expand_connection(void)
 		mount_connect();
 		next(CONNECT, 0);
 	}
+	if (now.lapses && !now.lapsed) {
+		now.lapses--;
+		mount_lease(false);
+		next(LAPSE, 0);
+	}
+	if (now.lapsed) {
+		mount_lease(true);
+		next(RENEW, 0);
+	}
+	if (now.due) {
+		mount_turn();
+		next(TURN, 0);
+	}
 }
 
 void expand(const void *state)
@@ -467,7 +488,8 @@ static bool two_hold(void)
 
 static bool is_quiet(void)
 {
-	return now.link == 2 && !now.requests && !now.logged && !now.formers;
+	return now.link == 2 && !now.requests && !now.logged && !now.formers && !now.lapsed &&
+	       !now.due;
 }
 
 /* An own holder or waiter before it: when that one leaves, this one is judged. Until then nobody
@@ -525,6 +547,8 @@ static enum wrong judge_rest(void)
 
 	if (!now.link || now.formers)
 		return GOOD;
+	if (now.lapsed)
+		mount_lease(true);
 	while (steps++ < STEPS_MAX && now.wrong == GOOD && go_on())
 		continue;
 	if (now.wrong == TOO_LONG)

@@ -306,7 +306,7 @@ static void play_zone(struct bench *bench)
 	settle(bench);
 	world_set_counter(&bench->stage.world, bench->locks[lock].path, INT32_MAX - 2);
 	taker = take(one, lock, LC_FOREVER, UNTIL_TOLD);
-	run(bench, HOLD);
+	run(bench, 2 * SECOND); /* time to try again what had no memory */
 	take(two, lock, LC_FOREVER, HOLD);
 	run(bench, 5 * MS);
 	take(one, lock, LC_FOREVER, HOLD);

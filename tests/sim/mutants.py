@@ -364,23 +364,11 @@ mutant(8, 'missing_is_not_told', 'session.c',
        '\tsession->events->alive(lc);\n',
        '',
        sim('operators', 170))
-mutant(8, 'numbers_apart_are_adjacent', 'handoff.c',
-       'before->entry.number + 1 == entry->number',
-       'before->entry.number < entry->number',
-       sim())
-mutant(8, 'adjacent_across_a_gap', 'handoff.c',
-       'next->entry.place.adjacent &= entry->place.adjacent;',
-       'next->entry.place.adjacent |= entry->place.adjacent;',
-       sim())
 mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        '\t\t\tloss_of_lock(taker);',
        '\t\t\t;',
        TAKERS)
 
-mutant(8, 'who_comes_waits_behind_what_was_removed', 'lock.c',
-       '\tif (lock->front.obstacle == OBSTACLE_LEAVER)\n\t\tlock->front.obstacle = OBSTACLE_OTHER;\n',
-       '',
-       unit('tests/layer/listing.c'))
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
        'if (lock->node.czxid != czxid) {',
        'if (0) {',
@@ -393,33 +381,13 @@ mutant(8, 'locks_below_that_are_none', 'remove.c',
 
 # ---- 9: watches ----
 
-mutant(9, 'exists_watch', 'lock_watch.c',
-       '\t\tfront->gone = true;\n\t\tlock_touch(lock);\n',
-       '\t\t;\n',
-       sim())
-mutant(9, 'reconnect_taken_as_deletion', 'listing.c',
-       '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
-       '\t\tif (lock->front.taker && lock->front.taker->entry.state == ENTRY_PRESENT &&\n\t\t    lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\t\ttaker_grant(lock->front.taker, true);\n\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
-       sim('cuts'))
 mutant(9, 'events_alone_are_relied_on', 'lock.c',
        'timer_set(&lock->lc->timers, &lock->lists.recheck, lc_lately(lock->lc) + RECHECK_US);',
        ';',
        TAKERS)
-mutant(9, 'event_ignored', 'listing.c',
-       '\telse if (change == ENSEMBLE_DELETED)\n\t\tlock_want_list(lock);\n\telse',
-       '\telse if (change == ENSEMBLE_DELETED)\n\t\t;\n\telse',
-       sim())
-mutant(9, 'changed_entry_not_watched_again', 'listing.c',
-       '\t\tlock_watch_front(lock, znode); /* the queue is as it was */',
-       '\t\t;',
-       sim())
-mutant(9, 'front_does_not_watch_itself', 'handoff.c',
-       '\tentry_watch(&front->entry);\n',
-       '',
-       sim('operators', 13980))
 mutant(9, 'own_watch_not_armed_again', 'listing.c',
-       '\t} else {\n\t\tentry_watch(entry);\n\t}\n}',
-       '\t}\n}',
+       '\tif (change != ENSEMBLE_DELETED && entry->wanted)\n\t\tentry_watch(entry);\n\telse if (',
+       '\tif (',
        sim('operators', 12450))
 
 # ---- 10: first, present, of this session ----
@@ -428,10 +396,6 @@ mutant(10, 'barrier_left_out', 'session.c',
        '\theartbeat_send(lc);\n}\n\nstatic void session_disconnected',
        '\tsession_step(session, LC_READY);\n\theartbeat_send(lc);\n}\n\nstatic void session_disconnected',
        sim('cuts', 170))
-mutant(10, 'grant_when_not_first', 'admission.c',
-       'if (queue_blocker(queue, i) >= 0 || !may_hold(owners[i]))',
-       'if (queue_blocker(queue, i) >= 1 || !may_hold(owners[i]))',
-       sim())
 mutant(10, 'entry_outlives_its_session', 'loss.c',
        '\tif (taker->entry.state != ENTRY_ABSENT)\n\t\tentry_set_absent(&taker->entry);\n\tif (taker->state == TAKER_HELD)',
        '\tif (taker->state == TAKER_HELD)',
@@ -441,158 +405,117 @@ mutant(10, 'grant_after_cancel', 'take.c',
        '\tif (reuse_leave(taker))',
        sim(),
        ('taker.c', '\tset_due(taker, false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
-mutant(10, 'leaver_granted', 'admission.c',
-       'taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT &&\n\t       taker->entry.wanted;',
-       'taker->state != TAKER_HELD && taker->entry.state == ENTRY_PRESENT;',
-       sim())
-
 # ---- 11: local hand-off ----
-
-mutant(11, 'hand_off_past_a_remote_entry', 'handoff.c',
-       'if (!entry->place.adjacent || entry->gone ||',
-       'if (entry->gone ||',
-       sim())
-mutant(11, 'hand_off_unguarded', 'handoff.c',
-       '\tlock->handoff.unseen = &next->entry;\n',
-       '',
-       sim('evictions'))
-mutant(11, 'watched_is_there', 'handoff.c',
-       '\tlock->handoff.unseen = &next->entry;\n',
-       '\tif (!entry_is_seen(&next->entry))\n\t\tlock->handoff.unseen = &next->entry;\n',
-       sim('evictions'))
-mutant(11, 'leaver_deleted_before_the_next_is_seen', 'batch.c',
-       'if (lock->handoff.unseen && !take_check(multi, lock->handoff.unseen)) {',
-       'if (lock->handoff.unseen && 0) {',
-       sim('evictions'))
-mutant(11, 'alone_without_the_check', 'batch.c',
-       'if (entry->state == ENTRY_CREATING || !entry->lock->handoff.unseen) {',
-       'if (1) {',
-       unit('tests/layer/batch.c'))
-mutant(11, 'seen_by_an_old_answer', 'entry.c',
-       '\t\tif (entry->lock->handoff.held_back)',
-       '\t\tif (1)',
-       unit('tests/layer/handoff.c'))
-mutant(11, 'refused_is_seen', 'batch.c',
-       'if (asked && entry_is_seen(next))',
-       'if (asked)',
-       unit('tests/layer/handoff.c'))
-mutant(11, 'held_back_for_a_former_one', 'batch.c',
-       'lock->handoff.held_back |= asked;',
-       'lock->handoff.held_back |= lock->handoff.unseen != NULL;',
-       unit('tests/layer/batch.c'))
-mutant(11, 'held_back_forgotten_by_a_later_refusal', 'batch.c',
-       'lock->handoff.held_back |= asked;',
-       'lock->handoff.held_back = asked;',
-       unit('tests/layer/batch.c'))
-mutant(11, 'held_back_behind_a_new_one', 'handoff.c',
-       '\tdelete_held_back(lock); /*',
-       '\t/*',
-       unit('tests/layer/handoff.c'))
-mutant(11, 'hand_off_without_lease', 'handoff.c',
-       '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
-       '!lock_is_watched(lock))',
-       sim('leases', 440))
-mutant(11, 'leaver_kept_for_ever', 'taker.c',
-       '\tif (lock->handoff.unseen == &taker->entry)\n\t\tlock->handoff.unseen = NULL;\n',
-       '',
-       sim())
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
        '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lock->lc->entries->events->seen(',
        '\tentry->lock->lc->entries->events->seen(',
        unit('tests/layer/batch.c'))
-mutant(11, 'proved_by_another_one', 'handoff.c',
-       '\tif (lock->handoff.unseen != entry)\n\t\treturn;\n',
-       '',
-       sim('evictions', 13300))
-
-mutant(11, 'hand_off_in_a_lock_made_anew', 'handoff.c',
-       '!lock_is_watched(lock) || !session_may_grant(lock->lc))',
-       '!session_may_grant(lock->lc))',
-       unit('tests/layer/handoff.c'))
-mutant(11, 'hand_off_past_those_who_hold_too', 'handoff.c',
-       'if (holder->entry.lock->batch.unresolved || !holder->entry.place.first || holder->entry.mode',
-       'if (holder->entry.lock->batch.unresolved || holder->entry.mode',
-       sim('crowd', 18640))
-
 # ---- 30: the event is the grant ----
 
-mutant(30, 'event_ends_in_a_listing', 'listing.c',
-       'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
-       'if (0)',
-       HANDOFF)
-mutant(30, 'event_of_another_connection', 'listing.c',
-       'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
-       'if (change == ENSEMBLE_DELETED && handoff_by_event(lock, znode))',
-       unit('tests/layer/handoff.c'))
-mutant(30, 'any_event_is_the_grant', 'listing.c',
-       'if (change == ENSEMBLE_DELETED && watched && handoff_by_event(lock, znode))',
-       'if (watched && handoff_by_event(lock, znode))',
+# ---- 8 to 16: the known queue ----
+
+BATCH = unit('tests/layer/batch.c')
+LOCK_WATCH = unit('tests/layer/lock_watch.c')
+KNOWN = unit('tests/layer/known.c')
+NEXT = unit('tests/unit/next.c')
+
+mutant(8, 'made_with_a_gap', 'known.c',
+       'entry->number == known->last + 1',
+       'entry->number > known->last',
        sim())
-mutant(30, 'event_grants_what_is_gone', 'handoff.c',
-       'if (!is_next(taker, znode) || !entry_is_seen(&taker->entry) ||',
-       'if (!is_next(taker, znode) ||',
-       HANDOFF)
-mutant(30, 'event_grants_without_a_lease', 'handoff.c',
-       ' ||\n\t\t    !session_may_grant(lock->lc))\n\t\t\tcontinue;',
-       ')\n\t\t\tcontinue;',
+mutant(8, 'made_without_lock_watch', 'known.c',
+       '!known->in_zone &&\n\t       lock_is_watched(entry->lock);',
+       '!known->in_zone;',
+       KNOWN)
+mutant(8, 'numbers_made_by_hand_count', 'listing.c',
+       'known_listed(lock, queue, owners, queue->made - 1)',
+       'known_listed(lock, queue, owners, queue->count ? queue->entries[queue->count - 1].name.number : queue->made - 1)',
+       KNOWN)
+mutant(8, 'forgotten_and_yet_shown', 'known.c',
+       '\tlock->lists.shown = 0;\n\twhile (from) {',
+       '\twhile (from) {',
+       KNOWN)
+mutant(9, 'event_ignored', 'lock_watch.c',
+       '\tif (change == ENSEMBLE_DELETED && good)\n\t\tother_gone(place);',
+       '\tif (change == ENSEMBLE_DELETED && good)\n\t\t;',
+       LOCK_WATCH)
+mutant(9, 'event_of_another_connection', 'lock_watch.c',
+       'if (change == ENSEMBLE_DELETED && good)',
+       'if (change == ENSEMBLE_DELETED)',
+       LOCK_WATCH)
+mutant(9, 'lost_one_not_watched', 'next.c',
+       'if (bars->foreign == 0 && bars->lost > 0)',
+       'if (0)',
+       NEXT)
+mutant(10, 'granted_unseen', 'next.c',
+       '\t\tif (taker->seen)\n\t\t\tlet_in(taker);',
+       '\t\tif (1)\n\t\t\tlet_in(taker);',
+       NEXT)
+mutant(10, 'seen_for_ever', 'known.c',
+       '\ttake_out(lock, known);\n\tlock->known.era++;',
+       '\ttake_out(lock, known);',
+       LOCK_WATCH)
+mutant(10, 'seen_before_the_last_decision', 'known.h',
+       '\tlock->known.era++;\n}\n\n/* An answer',
+       '\t(void)lock;\n}\n\n/* An answer',
+       unit('tests/layer/decide.c'))
+mutant(10, 'gone_and_in_the_queue', 'loss.c',
+       '\tknown_gone(&taker->entry);\n',
+       '',
+       TAKERS)
+mutant(10, 'lease_looked_at_once_a_turn', 'decide.c',
+       'lock->grant.lease_awaited |= !session_may_grant(lock->lc);',
+       '',
        sim('leases'))
-mutant(30, 'event_grants_with_slots', 'handoff.c',
-       'if (lock->node.slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
-       'if (!lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
-       HANDOFF)
-mutant(30, 'event_grants_in_a_lock_that_changes', 'handoff.c',
-       'if (lock->node.slots != 1 || !lock_is_watched(lock))\n\t\treturn false;\n\tDL_FOREACH_SAFE',
-       'if (lock->node.slots != 1)\n\t\treturn false;\n\tDL_FOREACH_SAFE',
-       HANDOFF)
-mutant(30, 'event_of_one_that_was_not_first', 'admission.c',
-       'bool first = blocker == (shared ? writer : 0);',
-       'bool first = true;',
-       sim())
-mutant(30, 'readers_before_are_overlooked', 'admission.c',
-       'bool first = blocker == (shared ? writer : 0);',
-       'bool first = blocker == writer || blocker == 0;',
-       sim())
-mutant(30, 'the_first_writer_is_the_first_of_all', 'admission.c',
-       'bool first = blocker == (shared ? writer : 0);',
-       'bool first = blocker == 0;',
-       HANDOFF)
-mutant(30, 'ours_ahead_is_anothers', 'admission.c',
-       '!owners[blocker] && (first || !shared) &&',
-       '(first || !shared) &&',
-       sim(first=2490))
-mutant(30, 'ahead_where_numbers_repeat', 'admission.c',
-       '!queue->in_zone && queue->slots == 1 &&',
-       'queue->slots == 1 &&',
-       HANDOFF)
-mutant(30, 'any_of_ours_makes_the_next_first', 'handoff.c',
-       '\tif (entry->place.first)\n\t\tnext->entry.place.ahead_is = AHEAD_FIRST;\n',
-       '\tnext->entry.place.ahead_is = AHEAD_FIRST;\n',
-       sim())
-mutant(30, 'ours_is_for_ever', 'handoff.c',
-       '\tnext->entry.place.ahead_is = AHEAD_UNKNOWN;\n\tif (entry->place.first)',
-       '\tif (entry->place.first)',
-       HANDOFF)
-mutant(30, 'each_is_listed_for_itself', 'listing.c',
-       ' &&\n\t\t    !handoff_line_up(lock))',
-       ')',
-       HANDOFF)
-mutant(30, 'the_first_reader_goes_in_alone', 'handoff.c',
-       '\t\tif (is_next(taker, znode))\n\t\t\tentry_watch(&taker->entry);\n',
-       '\t\t;\n',
-       HANDOFF)
-mutant(30, 'next_is_listed_too_late', 'handoff.c',
-       'if (next_is_unplaced(taker))',
-       'if (0)',
-       HANDOFF)
-mutant(30, 'not_there_is_no_event', 'listing.c',
-       'if (!handoff_by_event(lock, lock_front_gone(lock)))',
-       'if (1)',
-       HANDOFF)
-mutant(30, 'holder_is_not_seen_in_time', 'listing.c',
-       'if (change == ENSEMBLE_DATA && lock->front.taker && lock->front.taker->entry.place.ahead_is != AHEAD_FIRST)',
-       'if (0)',
-       HANDOFF)
+mutant(11, 'hand_off_unguarded', 'decide.c',
+       '\tlock->grant.unproved = &taker->entry;\n',
+       '',
+       unit('tests/layer/decide.c'))
+mutant(11, 'leaver_deleted_before_the_next_is_seen', 'batch.c',
+       'if (how == NEXT_DELETE_CHECKED && lock->batch.checked_in',
+       'if (0 && lock->batch.checked_in',
+       BATCH)
+mutant(11, 'alone_without_the_check', 'batch.c',
+       'if (alone && how == NEXT_DELETE_SINGLY) {',
+       'if (alone) {',
+       BATCH)
+mutant(11, 'refused_is_seen', 'batch.c',
+       'if (asked && entry_is_seen(next))',
+       'if (asked)',
+       BATCH)
+mutant(11, 'held_back_for_a_former_one', 'batch.c',
+       'lock->grant.held_back |= asked;',
+       'lock->grant.held_back |= lock->grant.unproved != NULL;',
+       BATCH)
+mutant(11, 'doubt_forgotten', 'entry.c',
+       '\tentry->in_doubt |= result == ENSEMBLE_UNKNOWN;\n',
+       '',
+       BATCH)
+mutant(11, 'unchecked_ones_guard', 'batch.c',
+       '\t\tentry->in_doubt |= how == NEXT_DELETE_SINGLY;\n',
+       '',
+       BATCH)
+mutant(13, 'slots_of_another_moment', 'lock_watch.c',
+       '\t\tknown_other_slots(lock);\n',
+       '',
+       LOCK_WATCH)
+mutant(14, 'try_judged_by_own_leavers', 'next.c',
+       '\tif (goes(taker_at(queue, i)))\n\t\treturn;\n\tadd(&staying->known',
+       '\tadd(&staying->known',
+       NEXT)
+mutant(16, 'two_upgrades_wait_for_each_other', 'next.c',
+       'else if (staying->known.exclusive.count == 0)',
+       'else if (1)',
+       NEXT)
+mutant(16, 'upgrading_try_barred_by_its_own', 'next.c',
+       'if (place == NEXT_NONE || place > taker->place ||',
+       'if (1 || place == NEXT_NONE || place > taker->place ||',
+       NEXT)
+mutant(42, 'readers_do_not_come_late', 'known.c',
+       'known->late_writer = lock->lc->clients->late_readers && known->apart',
+       'known->late_writer = 0 && known->apart',
+       sim('readers'))
 
 # ---- 12: order ----
 
@@ -604,12 +527,6 @@ mutant(12, 'zone_begins_at_the_overflow', 'queue.c',
        'entry->name.number >= NAME_NUMBER_ZONE',
        'entry->name.number > INT32_MAX',
        QUEUE)
-mutant(12, 'neighbours_in_the_zone', 'handoff.c',
-       ' || entry->number < 0 ||\n\t\t    entry->number >= NAME_NUMBER_ZONE)',
-       ')',
-       sim('overflow', 440),
-       ('listing.c', 'if (before && entry_is_queued(before) && !queue->in_zone)',
-        'if (before && entry_is_queued(before))'))
 mutant(12, 'shared_waits_for_its_neighbour_only', 'queue.c',
        'entry->blocker = exclusive;',
        'entry->blocker = exclusive == (ssize_t)i - 1 ? exclusive : -1;',
@@ -631,28 +548,11 @@ mutant(12, 'writers_pass_readers', 'queue.c',
        'entry->blocker = i < slots ? -1 : (ssize_t)i - 1;',
        'entry->blocker = exclusive;',
        sim())
-mutant(12, 'one_reader_at_a_time', 'admission.c',
-       '\t\thandoff_grant(owners[i], i == 0);\n\t}',
-       '\t\thandoff_grant(owners[i], i == 0);\n\t\tbreak;\n\t}',
-       sim())
-mutant(12, 'readers_guard_readers', 'taker.c',
-       'return taker->entry.mode == LC_EXCLUSIVE && !taker->replaces &&\n',
-       'return true ||\n',
-       sim())
-
 # ---- 13: slots ----
 
-mutant(13, 'slots_of_another_moment', 'lock.c',
-       'queue.slots_known = lock->node.slots > 0 && lock->node.version == answer->stat->version;',
-       'queue.slots_known = lock->node.slots > 0;',
-       sim())
 mutant(13, 'other_slots_not_noticed', 'listing.c',
        '\t\tif (lock->takers.waiting > 0)\n\t\t\tlock_watch(lock);\n',
        '',
-       sim())
-mutant(13, 'only_the_next_one_is_watched', 'listing.c',
-       '(lock->node.slots > 1 && lock->takers.waiting > 0) || last_is_repeated(lock)',
-       'last_is_repeated(lock)',
        sim())
 mutant(13, 'one_slot_too_many', 'queue.c',
        'entry->blocker = i < slots ?',
@@ -673,18 +573,10 @@ mutant(13, 'slots_do_not_count', 'node_data.c',
 
 # ---- 14: try ----
 
-mutant(14, 'try_judged_by_own_leavers', 'judge.c',
-       '\t\tif (leaves(owners[i]))\n\t\t\tcontinue;\n\t\tcrowd.all++;',
-       '\t\tcrowd.all++;',
-       sim('any', 1450))
 mutant(14, 'try_does_not_list_first', 'take.c',
        'if (taker->immediate || taker->crowd > 0)',
        'if (taker->crowd > 0)',
        sim())
-mutant(14, 'try_waits', 'judge.c',
-       'if (!waits_in_queue(taker) ||',
-       'if (!waits_in_queue(taker) || taker->immediate ||',
-       sim('any', 1590))
 mutant(14, 'try_waits_for_contact', 'taker.c',
        'request->wait_us ? request->wait_us : probe_limit(lc)',
        'request->wait_us ? request->wait_us : LC_FOREVER',
@@ -714,42 +606,10 @@ mutant(14, 'leaving_called_a_limit', 'take.c',
        'taker_fail(taker_of(entry), -ESHUTDOWN);',
        'taker_fail(taker_of(entry), -ENOLCK);',
        sim())
-mutant(14, 'try_refused_by_a_guess', 'admission.c',
-       'if (queue->slots_known || bars(crowd, taker->entry.mode, LC_SLOTS_MAX))',
-       'if (1)',
-       sim())
-mutant(14, 'try_forgotten_in_doubt', 'admission.c',
-       '\t\tlock->lists.slots_asked = true;\n',
-       '',
-       sim())
-mutant(14, 'try_forgotten_while_the_order_is_found', 'admission.c',
-       '\tif (lock_is_watched(lock)) {\n\t\tlock_want_list(lock); /* it became known while the order was found */\n',
-       '\tif (0) {\n',
-       unit('tests/layer/admission.c'))
-mutant(14, 'try_judged_by_an_older_list', 'admission.c',
-       'taker->wait == WAIT_PROBING &&\n\t       queue->listing > taker->entry.lists.probed_at;',
-       'taker->wait == WAIT_PROBING;',
-       TAKERS)
-mutant(14, 'upgrading_try_barred_by_its_own', 'judge.c',
-       '\tif (taker->replaces)\n\t\treturn false;\n',
-       '',
-       TAKERS)
 CROWD = unit('tests/layer/crowd.c')
 mutant(14, 'crowd_not_listed_first', 'take.c',
        'if (taker->immediate || taker->crowd > 0)',
        'if (taker->immediate)',
-       CROWD)
-mutant(14, 'crowd_waits', 'admission.c',
-       'if (taker->crowd == 0 || crowd->waiting < taker->crowd)',
-       'if (taker->entry.state == ENTRY_PRESENT || taker->crowd == 0 || crowd->waiting < taker->crowd)',
-       sim())
-mutant(14, 'crowd_of_holders', 'admission.c',
-       'crowd.waiting += queue_blocker(queue, i) >= 0;',
-       'crowd.waiting++;',
-       sim())
-mutant(14, 'crowd_by_a_guess', 'admission.c',
-       '\tif (!queue->slots_known) {\n\t\tlearn_slots(lock);\n\t} else if (taker->entry',
-       '\tif (taker->entry',
        CROWD)
 mutant(14, 'crowd_for_ever', 'admission.c',
        '\ttaker->crowd = 0;\n',
@@ -763,10 +623,6 @@ mutant(14, 'refused_one_is_counted', 'admission.c',
        '\t\ttaker_withdraw(taker);\n',
        '\t\ttaker_fail(taker, -EAGAIN);\n',
        sim())
-mutant(14, 'withdrawn_granted', 'admission.c',
-       'taker->entry.state == ENTRY_PRESENT &&\n\t       taker->entry.wanted;',
-       'taker->entry.state == ENTRY_PRESENT;',
-       CROWD)
 mutant(14, 'crowd_of_a_lagging_server', 'taker.c',
        'if (taker->crowd > 0 && session_is_ready(lock->lc))',
        'if (0)',
@@ -787,37 +643,8 @@ mutant(14, 'crowd_forgotten_by_the_next_process', 'taker_record.c',
        '\ttaker->crowd = parts->crowd & LC_CROWD_MAX;\n',
        '',
        sim())
-mutant(14, 'reading_try_refused_beside_readers', 'lock.c',
-       'return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 || lock->front.taker : lock->takers.writing > 0;',
-       'return lock->takers.holding > 0 || lock->front.taker;',
-       sim())
-mutant(14, 'reading_try_judged_like_a_writing_one', 'judge.c',
-       'return mode == LC_SHARED ? crowd->exclusive > 0',
-       'return mode == LC_SHARED ? crowd->all > 0',
-       sim())
-
 # ---- 16: from shared to exclusive ----
 
-mutant(16, 'upgrade_waits_for_itself', 'judge.c',
-       '\t\tif (owners[k] == taker->replaces)\n\t\t\tcontinue;\n',
-       '',
-       sim())
-mutant(16, 'upgrade_past_other_readers', 'judge.c',
-       'queue->entries[i].blocker = blocker;',
-       'queue->entries[i].blocker = -1;',
-       sim())
-mutant(16, 'two_upgrades_wait_for_each_other', 'judge.c',
-       'if (barred || (taker->immediate',
-       'if ((taker->immediate',
-       sim('any', 720))
-mutant(16, 'upgrade_refused_beside_readers', 'judge.c',
-       'barred |= queue->entries[k].name.mode == LC_EXCLUSIVE && !leaves(owners[k]);',
-       'barred |= !leaves(owners[k]);',
-       sim())
-mutant(16, 'upgrade_is_not_listed', 'taker.c',
-       'return taker->replaces || taker->immediate || taker->crowd > 0 ||',
-       'return taker->immediate || taker->crowd > 0 ||',
-       sim('any', 800))
 mutant(16, 'upgrade_of_a_lost_hold', 'taker.c',
        '\ttaker_part(taker);   /* its guarded',
        '\t/* its guarded',
@@ -827,11 +654,6 @@ mutant(16, 'recorded_before_the_one_it_replaces', 'taker.c',
        '\t\tlist_last(taker); /* records are read in this order: see taker_record.c */\n',
        '\t\t;\n',
        TAKE)
-mutant(16, 'replaces_later_and_is_not_looked_at', 'take.c',
-       '\ttaker_replace(taker, old);\n\tlock_want_list(taker->entry.lock);\n',
-       '\ttaker_replace(taker, old);\n',
-       TAKERS)
-
 # ---- 17: whose entry ----
 
 mutant(17, 'adopted_without_asking', 'entry.c',
@@ -885,10 +707,6 @@ mutant(31, 'copies_are_claimed_for_ever', 'entry.c',
        '\tif (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)\n\t\tentry_not_found(entry);\n',
        '',
        OWN)
-mutant(31, 'tries_refused_before_the_outcome', 'judge.c',
-       '\tif (!lock->batch.unresolved) {\n',
-       '\t{\n',
-       OWN)
 mutant(31, 'deleted_and_made_by_another', 'entry.c',
        '\tif (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {',
        '\tif (0) {',
@@ -897,19 +715,14 @@ mutant(31, 'confirmed_by_its_name', 'change.c',
        '\tentry_watch(&taker->entry);\n',
        '',
        OWN)
-mutant(31, 'not_there_when_it_was_read', 'entry.c',
-       '\t\tentry_events(entry)->gone(entry);   /* though another node may have its name by now */\n',
-       '\t\tlock_want_list(entry->lock);\n',
+mutant(31, 'not_there_when_it_was_read', 'entry_data.c',
+       '\tif (entry_is_queued(entry))\n\t\tentry_events(entry)->gone(entry);\n',
+       '\tlock_want_list(entry->lock);\n',
        unit('tests/layer/entry_data.c'))
 mutant(31, 'another_of_its_number', 'order.c',
        '\t\tcheck_own(&order->items[i], &entry->name);\n',
        '',
        OWN)
-mutant(31, 'who_bars_the_way_is_not_watched', 'taker.c',
-       ' &&\n\t\t\t       taker->entry.watch.state != WATCH_IDLE;',
-       ';',
-       OWN)
-
 # ---- 32: holders look again; watches ----
 
 mutant(32, 'holders_do_not_look_again', 'judge.c',
@@ -929,14 +742,6 @@ mutant(18, 'unresolved_without_takers', 'taker.c',
        '\tlock->batch.unresolved &= lock->takers.all != NULL;\n',
        '',
        unit('tests/layer/taker.c'))
-mutant(32, 'front_watched_on_a_former_connection', 'lock_watch.c',
-       'if (!watch_is_pending(&front->watch) && !lock_front_is_watched(lock))',
-       'if (front->watch.state == WATCH_IDLE)',
-       HANDOFF)
-mutant(32, 'watch_left_behind', 'lock_watch.c',
-       '\tif (watch_is_armed(&front->watch))\n\t\tgive_up_node(lock, front->znode);\n',
-       '',
-       WATCHING)
 mutant(32, 'watch_left_behind_without_contact', 'watch.c',
        '\tif (answer->result == ENSEMBLE_UNKNOWN)\n\t\task_unwatch',
        '\tif (0)\n\t\task_unwatch',
@@ -1010,11 +815,6 @@ mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
        'bool alone = entry->alone || !lock->batch.last_write_ok ||',
        'bool alone =',
        sim('evictions'))
-
-mutant(19, 'release_and_take_over_the_head_of_another', 'handoff.c',
-       'entry->number == entry->place.follows + 1 &&',
-       'entry->number > entry->place.follows &&',
-       sim())
 
 # ---- 20: a lock's data ----
 
@@ -1215,12 +1015,6 @@ mutant(33, 'another_lock_is_waited_for', 'lock.c',
        '\trefuse_misled(lock);\n',
        '',
        TAKERS)
-mutant(33, 'another_lock_comes_first', 'handoff.c',
-       '\t       taker_means(taker) && lock->takers.holding == 0',
-       '\t       lock->takers.holding == 0',
-       sim('storm'),
-       ('taker.c', 'taker->entry.state == ENTRY_PRESENT && taker_means(taker));', 'taker->entry.state == ENTRY_PRESENT);'))
-
 # ---- 20: what stands in an entry ----
 
 mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
@@ -1340,11 +1134,6 @@ mutant(42, 'entries_by_another_familys_names', 'entry.c',
        'name_format(entry->name, &clients_all[0], ',
        sim('readers'))
 
-mutant(42, 'readers_do_not_come_late', 'admission.c',
-       'return lc->clients->late_readers && ',
-       'return false && ',
-       sim('readers'))
-
 mutant(42, 'strangers_know_the_order_in_the_zone', 'queue.c',
        'bool repeats = queue->in_zone && !entry->name.of_mount;',
        'bool repeats = false;',
@@ -1437,23 +1226,10 @@ mutant(27, 'delete_dropped_when_unknown', 'entry.c',
        'set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */',
        'entry_set_absent(entry);',
        sim('cuts', 690))
-mutant(27, 'delete_dropped_when_refused', 'entry.c',
-       '\t\tentry_events(entry)->later(entry);\n\t}\n\tif (entry->state',
-       '\t\tentry_set_absent(entry);\n\t}\n\tif (entry->state',
-       sim('refusals', 1120))
 mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',
        "\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
        "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
        sim())
-mutant(27, 'no_look_behind_a_leaver', 'entry.c',
-       '\tif (entry->state == ENTRY_ABSENT && entry->lock->front.obstacle == OBSTACLE_LEAVER)\n\t\tlock_want_list(entry->lock);\n',
-       '',
-       sim())
-mutant(27, 'departure_wakes_nobody', 'listing.c',
-       '\t\tif (lock->takers.waiting > 0 && !lock->lists.wanted && !lock_needs_no_list(lock) &&\n\t\t    !handoff_line_up(lock))\n\t\t\tlock_want_list(lock);\n',
-       '',
-       sim())
-
 # ---- 28: the token ----
 
 mutant(28, 'token_of_the_first_entry', 'entry.c',
@@ -1829,8 +1605,8 @@ mutant(43, 'reused_though_gone', 'reuse.c',
        'entry->state == ENTRY_PRESENT && entry->pending == 0 &&',
        REUSE)
 mutant(43, 'deleted_spare_not_noticed', 'listing.c',
-       '\ttaker_drop_spare(taker_of(entry));\n\tif (!entry->wanted)',
-       '\tif (!entry->wanted)',
+       '\ttaker_drop_spare(taker_of(entry));\n\tarmed =',
+       '\tarmed =',
        REUSE)
 mutant(43, 'reused_though_marked', 'loss.c',
        '\ttaker_drop_spare(taker);\n',

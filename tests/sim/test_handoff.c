@@ -108,9 +108,12 @@ static void in_turn(void **state)
 	assert_in_range(costs[1], costs[0] - 4, costs[0] + 4);
 }
 
-/* The entry goes before it can be watched: the read that does not find it tells the same. */
+/* The entry goes before it can be watched: the read that does not find it tells the same. The
+ * listing that was sent with the create may be refused, too. */
 static void not_there_any_more(void **state)
 {
+	int granted = 0;
+
 	(void)state;
 	for (uint64_t seed = 20; seed < 60; seed++) {
 		struct stage *stage = begin_build(seed);
@@ -129,12 +132,14 @@ static void not_there_any_more(void **state)
 		op = delete (&holder);
 		act_together(stage, &op, 1);
 		run(stage, SECOND);
-		assert_int_equal(waiter.result, 0);
+		assert_true(waiter.result == 0 || waiter.result == -ENOLCK);
+		granted += waiter.result == 0;
 		allow_listings(stage, true);
 		leave(&waiter);
 		leave(&holder);
 		finish(stage);
 	}
+	assert_in_range(granted, 10, 40);
 }
 
 static void readers_together(void **state)
@@ -301,7 +306,8 @@ static void gone_right_after(void **state)
 	finish(stage);
 }
 
-/* The lock's data has changed just before: the lock may have another number of slots. */
+/* The lock's data has changed just before: however many slots the lock has, nobody stands before
+ * the waiter. */
 static void with_other_slots(void **state)
 {
 	struct stage *stage = begin_build(9);
@@ -316,7 +322,7 @@ static void with_other_slots(void **state)
 	ops[1] = delete (&holder);
 	act_together(stage, ops, 2);
 	run(stage, 100 * MS);
-	assert_int_equal(waiter.result, -ENOLCK);
+	assert_int_equal(waiter.result, 0);
 	allow_listings(stage, true);
 	leave(&waiter);
 	leave(&holder);

@@ -179,7 +179,7 @@ static void copies_are_strangers(void **state)
 	copy_of(stage, waiter.path);
 	assert_int_equal(lc_has_waiters(holder.lc, waiters_told, &answer, &call), 0);
 	host_wake(host);
-	run(stage, 600); /* the question is read, and its answer is on its way */
+	run(stage, 200); /* the question is read, and its answer is on its way */
 	assert_int_equal(answer, NONE);
 	stage_leave(&waiter);
 	host_wake(host);

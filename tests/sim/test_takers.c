@@ -73,13 +73,17 @@ static void removed_behind_a_leaver(void **state)
 		                             .wait_us = LC_FOREVER,
 		                             .pid = 7,
 		                             .command = "test"};
-		struct taker leaver, waiter, late = {.host = host, .result = NONE};
+		struct taker leaver, first, waiter, late = {.host = host, .result = NONE};
 		struct node *lock, *entry, *next;
 
 		take(&leaver, host, "build", LC_EXCLUSIVE);
+		take(&first, host, "build", LC_SHARED);
 		take(&waiter, host, "build", LC_SHARED);
 		stage->world.refuse_next = 1;
-		leave(&leaver);
+		stage_leave(&leaver);
+		host_wake(host);
+		run(stage, 100);
+		assert_int_equal(first.result, 0);
 		assert_int_equal(waiter.result, NONE);
 		lock = tree_find(&stage->world.proposed, BUILD);
 		DL_FOREACH_SAFE(lock->children, entry, next)
@@ -94,6 +98,7 @@ static void removed_behind_a_leaver(void **state)
 		run(stage, 5 * SECOND);
 		assert_int_not_equal(waiter.result, NONE);
 		assert_int_not_equal(late.result, NONE);
+		leave(&first);
 		leave(&waiter);
 		leave(&late);
 		finish(stage);
@@ -186,16 +191,19 @@ static void trying_after_a_release(void **state)
 	struct stage *stage = begin_build(15);
 	struct host *host = &stage->hosts[0];
 	struct taker holder, first, second;
+	int64_t end_us;
 
 	(void)state;
 	take(&holder, &stage->hosts[1], "build", LC_EXCLUSIVE);
 	take(&first, host, "build", LC_EXCLUSIVE); /* now the slots are known */
 	leave(&first);
-	conn_stall(host->wire.conn, DOWN, stage->agenda.now_us + 500 * MS);
+	end_us = stage->agenda.now_us + 500 * MS;
+	conn_stall(host->wire.conn, DOWN, end_us);
 	begin_try(&first, host, LC_EXCLUSIVE, NULL);
 	run(stage, 10 * MS);
 	leave(&holder);
 	assert_null(node_of(stage, BUILD)->children);
+	run(stage, end_us - stage->agenda.now_us - 1);
 	begin_try(&second, host, LC_EXCLUSIVE, NULL);
 	run(stage, SECOND);
 	assert_int_equal(first.result, -EAGAIN);

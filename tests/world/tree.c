@@ -93,7 +93,6 @@ void tree_copy(struct tree *tree, const struct tree *from)
 		if (!node->parent) {
 			root->stat = node->stat;
 			root->stat.children = 0;
-			root->counter = node->counter;
 			root->pzxid = node->pzxid;
 			continue;
 		}
@@ -130,7 +129,7 @@ static enum ensemble_result judge_create(const struct tree *tree, const struct e
 	parent = find_parent(tree, op->path);
 	if (!parent)
 		return ENSEMBLE_NONODE;
-	path = op->sequence ? arena_printf(tree->arena, "%s%010d", op->path, parent->counter)
+	path = op->sequence ? arena_printf(tree->arena, "%s%010d", op->path, (int)parent->stat.made)
 	                    : op->path;
 	if (tree_find(tree, path))
 		return ENSEMBLE_EXISTS;
@@ -202,8 +201,8 @@ static void apply_create(struct tree *tree, const struct change *change, int64_t
 	node->pzxid = parent->pzxid = zxid;
 	attach(tree, node, parent);
 	/* The servers do not store a number above 2^31 - 1: the number repeats. */
-	if (parent->counter < INT32_MAX)
-		parent->counter++;
+	if (parent->stat.made < INT32_MAX)
+		parent->stat.made++;
 }
 
 void tree_apply(struct tree *tree, const struct change *change, int64_t zxid, int64_t wall_ms)

@@ -33,8 +33,7 @@ struct node {
 	const char *name;
 	struct node *parent, *children, *prev, *next;
 	struct ensemble_stat stat;
-	int64_t pzxid;   /* of the last change of its children's names */
-	int32_t counter; /* creates under this node so far: the next sequence number */
+	int64_t pzxid; /* of the last change of its children's names */
 	const void *data;
 	int data_len;
 	bool behind; /* as in struct change */

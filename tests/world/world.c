@@ -358,10 +358,10 @@ void world_close_session(struct world *world, int64_t id)
 
 void world_set_counter(struct world *world, const char *path, int32_t counter)
 {
-	tree_find(&world->proposed, path)->counter = counter;
-	tree_find(&world->committed, path)->counter = counter;
+	tree_find(&world->proposed, path)->stat.made = counter;
+	tree_find(&world->committed, path)->stat.made = counter;
 	for (int i = 0; i < world->config.servers; i++)
-		tree_find(&world->servers[i].tree, path)->counter = counter;
+		tree_find(&world->servers[i].tree, path)->stat.made = counter;
 }
 
 void world_init(struct world *world, struct agenda *agenda, struct rng rng,

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decide.c - the only caller of queue_next(). It lays what is known of one lock on the *slate*,
+ * calls queue_next(), and does as that says.
+ *
+ * A lock may have ten thousand waiters, and each turn may change something of it. So the slate has
+ * only the entries up to the first waiters that must wait whatever stands behind them, unless there
+ * is a *picky* taker, which may be refused for all that it stands behind.
+ */
+#include "grant/decide.h"
+
+#include "lock/known.h"
+#include "lock/lock_watch.h"
+#include "pure/next.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct slate {
+	struct next_entry *entries;
+	struct known_entry **known; /* the same */
+	unsigned entry_count, entry_room;
+	struct next_taker *takers;
+	struct lc_taker **owners; /* the same */
+	unsigned taker_count, taker_room;
+};
+
+/* ---- laying it out ---- */
+
+/* The array is as before where there is no memory. */
+static bool grow(void *array, unsigned room, size_t size)
+{
+	void *old, *more;
+
+	memcpy(&old, array, sizeof(old));
+	more = realloc(old, room * size);
+	if (more)
+		memcpy(array, &more, sizeof(more));
+	return more != NULL;
+}
+
+static bool make_entry_room(struct slate *slate)
+{
+	unsigned room = slate->entry_room ? 2 * slate->entry_room : 64;
+
+	if (slate->entry_count < slate->entry_room)
+		return true;
+	if (!grow(&slate->entries, room, sizeof(*slate->entries)) ||
+	    !grow(&slate->known, room, sizeof(struct known_entry *)))
+		return false;
+	slate->entry_room = room;
+	return true;
+}
+
+static bool make_taker_room(struct slate *slate)
+{
+	unsigned room = slate->taker_room ? 2 * slate->taker_room : 64;
+
+	if (slate->taker_count < slate->taker_room)
+		return true;
+	if (!grow(&slate->takers, room, sizeof(*slate->takers)) ||
+	    !grow(&slate->owners, room, sizeof(struct lc_taker *)))
+		return false;
+	slate->taker_room = room;
+	return true;
+}
+
+bool decide_begin(struct lc *lc)
+{
+	struct slate *slate = lc->locks->slate = calloc(1, sizeof(*slate));
+
+	return slate && make_entry_room(slate) && make_taker_room(slate);
+}
+
+void decide_finish(struct lc *lc)
+{
+	struct slate *slate = lc->locks->slate;
+
+	if (!slate)
+		return;
+	free(slate->entries);
+	free(slate->known);
+	free(slate->takers);
+	free(slate->owners);
+	free(slate);
+	lc->locks->slate = NULL;
+}
+
+static enum next_state state_of(const struct lc_taker *taker)
+{
+	const struct entry *entry = &taker->entry;
+
+	switch (entry->state) {
+	case ENTRY_ABSENT:
+		return taker->state == TAKER_WAITING && taker->wait == WAIT_PROBING ? NEXT_PROBING
+		                                                                    : NEXT_OTHER;
+	case ENTRY_CREATING:
+		return NEXT_CREATING;
+	case ENTRY_UNKNOWN:
+		return entry->candidates > 0 ? NEXT_CREATING : NEXT_UNKNOWN; /* they are asked */
+	case ENTRY_DELETING:
+		return NEXT_LEAVING;
+	case ENTRY_PRESENT:
+		break;
+	}
+	if (!entry->wanted)
+		return taker->spare ? NEXT_KEPT : NEXT_LEAVING;
+	if (taker->state == TAKER_LOST)
+		return NEXT_LOST;
+	return taker->state == TAKER_HELD ? NEXT_HOLDING : NEXT_WAITING;
+}
+
+/* Before that it is not known which entries are ours, and on their way out. */
+static bool is_shown_since(const struct lc_taker *taker)
+{
+	const struct lock *lock = taker->entry.lock;
+
+	return lock->lists.shown > taker->since && !lock->batch.unresolved;
+}
+
+static bool is_asked_since(const struct lc_taker *taker)
+{
+	const struct lock *lock = taker->entry.lock;
+
+	if (lock->batch.unresolved)
+		return true;
+	return (lock->lists.pending > 0 || lock->lists.order) && lock->lists.sent > taker->since;
+}
+
+static struct next_taker as_taker(const struct lc_taker *taker)
+{
+	const struct entry *entry = &taker->entry;
+	const struct lock *lock = entry->lock;
+
+	return (struct next_taker){
+		.state = state_of(taker),
+		.number = lock->known.in_zone ? INT64_MAX - 1 : entry->number,
+		.replaces = NEXT_NONE,
+		.crowd = lock->batch.unresolved ? 0 : taker->crowd,
+		.shared = entry->mode == LC_SHARED,
+		.immediate = taker->immediate,
+		.seen = known_is_seen(entry),
+		.shown_since = is_shown_since(taker),
+		.asked_since = is_asked_since(taker),
+		.sent = entry->sent,
+		/* In the zone only a listing lets somebody in. */
+		.in_doubt = entry->in_doubt || lock->known.in_zone,
+	};
+}
+
+static bool is_on(const struct slate *slate, const struct lc_taker *taker)
+{
+	return taker->place < slate->taker_count && slate->owners[taker->place] == taker;
+}
+
+static bool add_taker(struct slate *slate, struct lc_taker *taker)
+{
+	if (is_on(slate, taker))
+		return true;
+	if (!make_taker_room(slate))
+		return false;
+	taker->place = slate->taker_count++;
+	slate->owners[taker->place] = taker;
+	slate->takers[taker->place] = as_taker(taker);
+	return true;
+}
+
+static bool add_all_takers(struct slate *slate, struct lock *lock)
+{
+	struct lc_taker *taker;
+
+	DL_FOREACH(lock->takers.all, taker)
+		if (!add_taker(slate, taker))
+			return false;
+	lock->takers.picky = false;
+	for (unsigned i = 0; i < slate->taker_count; i++) {
+		taker = slate->owners[i];
+		if (taker->replaces)
+			slate->takers[i].replaces = (int)taker->replaces->place;
+		lock->takers.picky |= taker_is_picky(taker);
+	}
+	return true;
+}
+
+/* The first waiter whose place is not known: takers stand in the order of their entries. */
+static bool add_unplaced(struct slate *slate, struct lock *lock)
+{
+	struct lc_taker *first = NULL, *last = lock->takers.all->prev;
+
+	for (struct lc_taker *taker = last;; taker = taker->prev) {
+		if (known_is_placed(&taker->entry) && !taker->entry.gone)
+			break;
+		if (taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT)
+			first = taker;
+		if (taker == lock->takers.all)
+			break;
+	}
+	return !first || add_taker(slate, first);
+}
+
+static bool lay_entry(struct slate *slate, const struct lock *lock, struct known_entry *known)
+{
+	struct lc_taker *taker = known->own ? taker_of(known->own) : NULL;
+
+	assert(!known->own || !known->own->gone);
+	if (!make_entry_room(slate) || (taker && !add_taker(slate, taker)))
+		return false;
+	slate->entries[slate->entry_count] = (struct next_entry){
+		.number = lock->known.in_zone ? slate->entry_count : known->number,
+		.taker = taker ? (int)taker->place : NEXT_NONE,
+		.shared = known->shared,
+		.apart = known->apart,
+		.shown = known->shown,
+	};
+	slate->known[slate->entry_count++] = known;
+	return true;
+}
+
+/* `all`: also those behind waiters that must wait. */
+static bool lay_entries(struct slate *slate, const struct lock *lock, bool all)
+{
+	unsigned room = lock_is_watched(lock) && lock->node.slots > 1 ? lock->node.slots : 1;
+	struct known_entry *known;
+
+	DL_FOREACH(lock->known.entries, known) {
+		if (!lay_entry(slate, lock, known))
+			return false;
+		if (!all && known->own && !known->shared &&
+		    taker_of(known->own)->state == TAKER_WAITING && room-- == 0)
+			return true;
+	}
+	return true;
+}
+
+static bool lay_out(struct lock *lock, struct next_queue *ret_queue)
+{
+	struct slate *slate = lock->lc->locks->slate;
+	struct entry *unproved = lock->grant.unproved;
+	bool all = lock->takers.picky;
+
+	slate->entry_count = slate->taker_count = 0;
+	if ((all && !add_all_takers(slate, lock)) || !lay_entries(slate, lock, all) ||
+	    (unproved && !add_taker(slate, taker_of(unproved))) ||
+	    (!all && !add_unplaced(slate, lock)))
+		return false;
+	*ret_queue = (struct next_queue){
+		.entries = slate->entries,
+		.entry_count = (int)slate->entry_count,
+		.takers = slate->takers,
+		.taker_count = (int)slate->taker_count,
+		.lock_watched = lock_is_watched(lock),
+		.children_watched =
+			lock->lists.watching > 0 && lock->lists.watching <= lock->lists.shown,
+		.slots = lock->node.slots,
+		.slots_max = LC_SLOTS_MAX,
+		.unproved = unproved ? (int)taker_of(unproved)->place : NEXT_NONE,
+	};
+	return true;
+}
+
+/* ---- doing it ---- */
+
+static void delete_held_back(struct lock *lock)
+{
+	struct lc_taker *leaver, *next;
+
+	if (!lock->grant.held_back)
+		return;
+	lock->grant.held_back = false;
+	DL_FOREACH_SAFE(lock->takers.all, leaver, next)
+		if (!leaver->entry.wanted && leaver->entry.state == ENTRY_PRESENT)
+			taker_step(leaver);
+}
+
+void decide_proved(struct entry *entry)
+{
+	if (entry->lock->grant.unproved != entry)
+		return;
+	entry->lock->grant.unproved = NULL;
+	entry_touch(entry);
+	delete_held_back(entry->lock);
+	lock_touch(entry->lock);
+}
+
+/* The leavers before it guard it, and are tried with its check. */
+static void is_unproved(struct lock *lock, struct lc_taker *taker)
+{
+	lock->lc->counters.hand_offs++;
+	if (lock->grant.unproved)
+		entry_touch(lock->grant.unproved);
+	lock->grant.unproved = &taker->entry;
+	entry_touch(&taker->entry);
+	delete_held_back(lock);
+}
+
+static void refuse(struct lc_taker *taker, int error)
+{
+	if (!taker->immediate && !taker->replaces)
+		taker->entry.lock->lc->counters.crowded++;
+	taker_fail(taker, error);
+}
+
+/* The lease is compared with the clock for each grant. A grant that waits for more lease watches
+ * the entry meanwhile. A taker that means the lock that had this name before has nothing to wait
+ * for, and those behind it are judged anew: false. */
+static bool let_hold(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	if (!taker_means(taker)) {
+		taker_fail(taker, -ENOENT);
+		return false;
+	}
+	lock->grant.lease_awaited |= !session_may_grant(lock->lc);
+	if (lock->grant.lease_awaited)
+		entry_watch(&taker->entry);
+	else
+		taker_grant(taker);
+	return true;
+}
+
+/* False: it is to be decided once more. */
+static bool take_step(struct lc_taker *taker, const struct next_taker *next)
+{
+	switch (next->step) {
+	case NEXT_STAY:
+		return true;
+	case NEXT_CREATE:
+		taker_set_wait(taker, WAIT_QUEUED);
+		taker_step(taker);
+		return true;
+	case NEXT_GRANT:
+		return let_hold(taker);
+	case NEXT_REFUSE:
+		refuse(taker, next->error);
+		return true;
+	case NEXT_WITHDRAW:
+		taker_withdraw(taker);
+		return true;
+	case NEXT_PASS: /* nobody comes before its entry any more */
+		taker->crowd = 0;
+		entry_touch(&taker->entry);
+		return true;
+	case NEXT_LEAVE:
+		taker_drop_spare(taker);
+		return true;
+	}
+	return true;
+}
+
+/* False: it is to be decided once more. */
+static bool take_steps(struct lock *lock, const struct next_queue *queue)
+{
+	struct slate *slate = lock->lc->locks->slate;
+	bool settled = true;
+
+	lock->grant.lease_awaited = false;
+	for (unsigned i = 0; i < slate->taker_count; i++)
+		settled &= take_step(slate->owners[i], &slate->takers[i]);
+	if (queue->unproved != NEXT_NONE && slate->takers[queue->unproved].step == NEXT_GRANT &&
+	    slate->owners[queue->unproved]->state == TAKER_HELD)
+		is_unproved(lock, slate->owners[queue->unproved]);
+	return settled;
+}
+
+/* ---- asking ---- */
+
+static void ask_list(struct lock *lock, const struct next_queue *queue)
+{
+	bool under_way = lock->lists.pending > 0 || lock->lists.order;
+
+	if (queue->list == NEXT_LIST_NONE || lock->lists.later)
+		return;
+	if (queue->watch_children && lock->lists.watching == 0)
+		lock->lists.names_wanted = true;
+	if (queue->list == NEXT_LIST_NEW || !under_way || lock->lists.names_wanted)
+		lock_want_list(lock);
+}
+
+static void ask_watches(struct lock *lock, const struct next_queue *queue)
+{
+	const char *others[OTHERS_WATCHED] = {NULL};
+	const struct slate *slate = lock->lc->locks->slate;
+	int count = 0;
+
+	if (queue->watch_lock)
+		lock_watch(lock);
+	for (unsigned i = 0; i < slate->taker_count; i++)
+		if (slate->takers[i].watch)
+			entry_watch(&slate->owners[i]->entry);
+	for (unsigned i = 0; i < slate->entry_count && count < OTHERS_WATCHED; i++)
+		if (slate->entries[i].watch)
+			others[count++] = slate->known[i]->znode;
+	lock_watch_others(lock, others);
+}
+
+static void decide(struct lock *lock)
+{
+	struct next_queue queue;
+	bool settled;
+
+	if (lock->grant.held_back && !lock->grant.unproved)
+		delete_held_back(lock);
+	if (lock->takers.waiting == 0) {
+		lock_watch_none(lock);
+		return;
+	}
+	if (!lay_out(lock, &queue)) {
+		lock_list_later(lock);
+		return;
+	}
+	queue_next(&queue);
+	settled = take_steps(lock, &queue);
+	known_decided(lock);
+	if (!settled) {
+		lock_touch(lock);
+		return;
+	}
+	ask_watches(lock, &queue);
+	ask_list(lock, &queue);
+}
+
+void decide_touched(struct lc *lc)
+{
+	while (lc->locks->touched) {
+		struct lock *lock = lc->locks->touched;
+
+		lock_untouch(lock);
+		lock_use(lock);
+		decide(lock);
+		lock_unuse(lock);
+	}
+}

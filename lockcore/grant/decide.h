@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * decide.h - who holds, who is refused, and what is asked next: done once for each lock of which
+ * anything has changed in a turn. The rules are those of pure/next.h.
+ */
+#ifndef LOCKCORE_DECIDE_H
+#define LOCKCORE_DECIDE_H
+
+#include "lock/taker.h"
+
+/* All locks that were touched. The session is ready. */
+void decide_touched(struct lc *lc);
+/* The ensemble has said that the unproved holder's entry is there, behind its grant. */
+void decide_proved(struct entry *entry);
+/* Room for the decisions. False: no memory; decide_finish() all the same. */
+bool decide_begin(struct lc *lc);
+void decide_finish(struct lc *lc);
+
+#endif

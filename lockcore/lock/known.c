@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "lock/known.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void take_out(struct lock *lock, struct known_entry *known)
+{
+	DL_DELETE(lock->known.entries, known);
+	known->prev = NULL;
+	if (known->own)
+		return;
+	lock->known.others--;
+	free(known);
+}
+
+/* All from this entry on: no listing has shown what is there. */
+static void cut_off(struct lock *lock, struct known_entry *from)
+{
+	lock->lists.shown = 0;
+	while (from) {
+		struct known_entry *next = from->next;
+
+		take_out(lock, from);
+		from = next;
+	}
+}
+
+void known_forget(struct lock *lock)
+{
+	cut_off(lock, lock->known.entries);
+	lock->known.last = -1;
+	lock->known.era++;
+	lock->known.in_zone = false;
+	lock_touch(lock);
+}
+
+void known_other_slots(struct lock *lock)
+{
+	struct known_entry *known;
+
+	DL_FOREACH(lock->known.entries, known)
+		known->shown = false;
+	lock->known.era++;
+	lock_touch(lock);
+}
+
+/* It is gone. What was seen before that may be gone since, without a word: it was not watched. */
+static void remove_known(struct lock *lock, struct known_entry *known)
+{
+	struct known_entry *next = known->next;
+	bool reader_follows = known->late_writer;
+	int64_t number = known->number;
+
+	if (lock->known.in_zone) {
+		known_forget(lock);
+		return;
+	}
+	take_out(lock, known);
+	lock->known.era++;
+	lock_touch(lock);
+	if (!reader_follows)
+		return;
+	cut_off(lock, next);
+	lock->known.last = number;
+}
+
+void known_gone(struct entry *entry)
+{
+	if (known_is_placed(entry))
+		remove_known(entry->lock, &entry->known);
+	lock_touch(entry->lock);
+}
+
+/* NULL: there is none. */
+static struct known_entry *find_stranger(const struct lock *lock, const char *znode)
+{
+	struct known_entry *known;
+
+	DL_FOREACH(lock->known.entries, known)
+		if (!known->own && strcmp(known->znode, znode) == 0)
+			return known;
+	return NULL;
+}
+
+void known_other_gone(struct lock *lock, const char *znode)
+{
+	struct known_entry *known = find_stranger(lock, znode);
+
+	if (known)
+		remove_known(lock, known);
+	lock_touch(lock);
+}
+
+/* ---- made ---- */
+
+static struct known_entry *begin_own(struct entry *entry)
+{
+	entry->known = (struct known_entry){
+		.own = entry,
+		.znode = entry->name,
+		.number = entry->number,
+		.shared = entry->mode == LC_SHARED,
+	};
+	return &entry->known;
+}
+
+/* No entry before it can be missing: all up to the number before are known. */
+static bool comes_next(const struct entry *entry)
+{
+	const struct lock_known *known = &entry->lock->known;
+
+	return known->last >= 0 && entry->number == known->last + 1 &&
+	       entry->number < NAME_NUMBER_ZONE && !known->in_zone && lock_is_watched(entry->lock);
+}
+
+/* Behind all with smaller numbers. Another client may have made one with a greater number. */
+static void insert(struct lock *lock, struct known_entry *known)
+{
+	struct known_entry *after = lock->known.entries;
+
+	if (after && after->prev->number < known->number)
+		after = NULL; /* the last one stands before it */
+	while (after && after->number < known->number)
+		after = after->next;
+	if (after)
+		DL_PREPEND_ELEM(lock->known.entries, after, known);
+	else
+		DL_APPEND(lock->known.entries, known);
+}
+
+/* A listing has shown it as a stranger's. */
+static void claim(struct entry *entry)
+{
+	struct lock *lock = entry->lock;
+	struct known_entry *other = find_stranger(lock, entry->name), *own;
+
+	if (!other)
+		return;
+	own = begin_own(entry);
+	own->shown = other->shown;
+	DL_PREPEND_ELEM(lock->known.entries, other, own);
+	take_out(lock, other);
+}
+
+void known_present(struct entry *entry, bool made)
+{
+	struct lock *lock = entry->lock;
+	bool placed;
+
+	known_see(entry);
+	if (!made) {
+		claim(entry);
+		return;
+	}
+	placed = comes_next(entry);
+	lock->known.overtaken = lock->known.last >= 0 && !placed;
+	if (!placed)
+		return;
+	insert(lock, begin_own(entry));
+	lock->known.last = entry->number;
+}
+
+/* ---- shown ---- */
+
+static struct known_entry *begin_other(const struct lock *lock, const struct queue_entry *shown)
+{
+	size_t len = strlen(shown->znode) + 1;
+	struct known_entry *known = malloc(sizeof(*known) + len);
+
+	if (!known)
+		return NULL;
+	*known = (struct known_entry){
+		.znode = memcpy(known + 1, shown->znode, len),
+		.number = shown->name.number,
+		.shared = shown->name.mode == LC_SHARED,
+		.apart = !shown->name.of_mount,
+	};
+	known->late_writer = lock->lc->clients->late_readers && known->apart && !known->shared;
+	return known;
+}
+
+bool known_listed(struct lock *lock, const struct queue *queue, struct entry *const *owners,
+                  int64_t last)
+{
+	known_forget(lock);
+	if (queue->incompatible)
+		return true; /* nobody is let in: so nobody's place is known */
+	for (size_t i = 0; i < queue->count; i++) {
+		struct known_entry *known =
+			owners[i] ? begin_own(owners[i]) : begin_other(lock, &queue->entries[i]);
+
+		if (!known) {
+			known_forget(lock);
+			return false;
+		}
+		known->shown = true;
+		DL_APPEND(lock->known.entries, known);
+		if (known->own)
+			known_see(known->own);
+		else
+			lock->known.others++;
+	}
+	lock->known.last = last;
+	lock->known.in_zone = queue->in_zone;
+	return true;
+}

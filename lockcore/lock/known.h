@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * known.h - what is known of a lock's queue, and what has been seen of own entries: K0 and K3 of
+ * pure/next.h. known.c keeps K0:
+ *
+ *   every entry of this life of the lock's node with a number up to `last` that stands, or ever
+ *   will stand, is in `entries`. Some of them may be gone.
+ *
+ * It is a fact about the ensemble. No watch and no connection is needed for it to stay true.
+ */
+#ifndef LOCKCORE_KNOWN_H
+#define LOCKCORE_KNOWN_H
+
+#include "lock/entry.h"
+#include "pure/queue.h"
+
+/* A listing, asked behind an answered write of its connection, shows that queue. `owners`: whose
+ * each entry is here, or NULL. `last`: the greatest number that the lock has given. Beside an
+ * incompatible entry nothing is known. False: no memory, and nothing is known. */
+bool known_listed(struct lock *lock, const struct queue *queue, struct entry *const *owners,
+                  int64_t last);
+/* An own entry is there. `made`: its create was answered just now, on this connection. */
+void known_present(struct entry *entry, bool made);
+/* An own entry is gone for certain. */
+void known_gone(struct entry *entry);
+/* Another client's entry of that name is. */
+void known_other_gone(struct lock *lock, const char *znode);
+/* The lock's node may be another one, or nothing is to be remembered. */
+void known_forget(struct lock *lock);
+/* The number of slots has changed, or may have: what was shown, or seen, was shown with another. */
+void known_other_slots(struct lock *lock);
+
+/* A decision was made by what was seen. A later one must not rely on that: an entry that nobody
+ * watches may be gone meanwhile. */
+static inline void known_decided(struct lock *lock)
+{
+	lock->known.era++;
+}
+
+/* An answer has shown the entry just now: that counts for the next decision. */
+static inline void known_see(struct entry *entry)
+{
+	entry->seen_in = entry->lock->known.era;
+	lock_touch(entry->lock);
+}
+
+/* As in K3. */
+static inline bool known_is_seen(const struct entry *entry)
+{
+	return entry->seen_in == entry->lock->known.era || entry_is_seen(entry);
+}
+
+static inline bool known_is_placed(const struct entry *entry)
+{
+	return entry->known.prev != NULL;
+}
+
+/* No entry stands before it. */
+static inline bool known_is_first(const struct entry *entry)
+{
+	return entry->lock->known.entries == &entry->known;
+}
+
+#endif

@@ -8,6 +8,7 @@
 #   root_begin                      $work, a private directory; removed at the end
 #   root_make trixie ROOT PACKAGE...     a fresh Debian there, with these packages
 #   root_clone ROOT                 a clean clone of the last commit, in /src there
+#   root_archive ROOT               a source archive of it, by `meson dist`, in /dist/meson-dist there
 #   root_install ROOT PACKAGE...    more packages; "build-dep DIRECTORY" for those of a build
 #   root_enter ROOT COMMAND...      runs the command there
 #   root_boot ROOT COMMAND          the same as a service of its own systemd
@@ -103,6 +104,12 @@ root_install() {
 
 root_clone() {
     git clone -q --depth 1 "file://$source_root" "$1/src" || die 'cannot clone'
+}
+
+root_archive() {
+    root_enter "$1" sh -c 'cd /src && meson setup -Dauto_features=disabled /dist >/dist.log &&
+        meson dist -C /dist --no-tests >>/dist.log && cd /dist/meson-dist && sha256sum --quiet -c ./*.sha256sum ||
+        { cat /dist.log >&2; exit 1; }' || die 'no source archive'
 }
 
 # The first process of the namespaces. Its arguments: ROOT COMMAND...

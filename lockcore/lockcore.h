@@ -23,7 +23,7 @@
  * The lease is the time for which a mount may rely on its locks without asking:
  * until its deadline the ensemble cannot have given a lock away (lease.h). The
  * deadline is compared with the clock at each grant and each use, because timers
- * are late after SIGSTOP. README.md has all safety rules.
+ * are late after SIGSTOP. RULES.md has all safety rules.
  *
  * One thread. Nothing here waits. No callback runs inside the call that caused
  * it: callbacks run from lc_process(). They may call all functions but

@@ -37,7 +37,7 @@
 #define SLOW_WRITE_US 100000
 /* Fewer connections of a host than this leave no room for some mounts that ask for settings. */
 #define FEW_CONNECTIONS 5
-/* No server may grant less, at any time: rule 45 of lockcore/README.md. */
+/* No server may grant less, at any time: rule 45 of lockcore/RULES.md. */
 #define LEAST_LIMIT_MS 5000
 
 /* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails, or its

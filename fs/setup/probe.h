@@ -7,7 +7,7 @@
  *   srvr       the version, and whether it leads; always open
  *   conf       tickTime and limits; closed by default (4lw.commands.whitelist)
  *   sessions   one of the longest length, which also reads the mark of the ensemble (rule 41 of
- *              lockcore/README.md); and if conf is closed, one of the shortest. Each is ended at
+ *              lockcore/RULES.md); and if conf is closed, one of the shortest. Each is ended at
  *              once. These limits are 2 and 20 ticks, unless they were set
  *
  * Nothing of it changes anything in the ensemble. Whoever has the address can say all of it: what

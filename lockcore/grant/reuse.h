@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reuse.h - an entry that serves several takes of one process: rules 43 and 44, see reuse.c.
+ * reuse.h - an entry that serves several takes of one process: rules 28 and 43, see reuse.c.
  */
 #ifndef LOCKCORE_REUSE_H
 #define LOCKCORE_REUSE_H

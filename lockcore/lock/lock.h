@@ -48,7 +48,7 @@ struct known_entry {
 	int64_t number;
 	bool shared : 1;
 	bool apart : 1;       /* it fills no slot: not of a mount */
-	bool late_writer : 1; /* when it goes, a reader may have come behind it: rule 42 */
+	bool late_writer : 1; /* when it goes, a reader may have come behind it: rule 25 */
 	bool shown : 1;       /* by the last listing, with the number of slots as it is known */
 };
 

@@ -6,7 +6,7 @@ lockcore/, and the simulation, or a unit test, has to notice.
     mutants.py [--jobs N] [--every N] [NAME...]
     mutants.py --stale    # checks only whether all mutants still apply
 
-A row of the table has the number of the rule (lockcore/README.md), the name of the mutant, the
+A row of the table has the number of the rule (lockcore/RULES.md), the name of the mutant, the
 file, a text that is there exactly once (or, if the file does not have it any more, exactly once
 in all of lockcore/), its replacement, and the judge: a unit test, or the simulation, with a
 profile and a first seed. That seed is a little before one that notices, to save time; one of the
@@ -281,7 +281,7 @@ mutant(3, 'missing_node_is_evidence', 'session.c',
        '\t\t\tsession_wrote(lc, session->beat.sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
        sim('operators'))
 
-# ---- 4: the arithmetic is checked ----
+# ---- 4: a session that is long enough, and silent servers ----
 
 mutant(4, 'short_session_accepted', 'session.c',
        'if (lease_possible(lease->timeout_us, ',
@@ -411,8 +411,6 @@ mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
        '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lock->lc->entries->events->seen(',
        '\tentry->lock->lc->entries->events->seen(',
        unit('tests/layer/batch.c'))
-# ---- 30: the event is the grant ----
-
 # ---- 8 to 16: the known queue ----
 
 BATCH = unit('tests/layer/batch.c')
@@ -496,7 +494,7 @@ mutant(11, 'unchecked_ones_guard', 'batch.c',
        '\t\tentry->in_doubt |= how == NEXT_DELETE_SINGLY;\n',
        '',
        BATCH)
-mutant(13, 'slots_of_another_moment', 'lock_watch.c',
+mutant(12, 'slots_of_another_moment', 'lock_watch.c',
        '\t\tknown_other_slots(lock);\n',
        '',
        LOCK_WATCH)
@@ -512,7 +510,7 @@ mutant(16, 'upgrading_try_barred_by_its_own', 'next.c',
        'if (place == NEXT_NONE || place > taker->place ||',
        'if (1 || place == NEXT_NONE || place > taker->place ||',
        NEXT)
-mutant(42, 'readers_do_not_come_late', 'known.c',
+mutant(25, 'readers_do_not_come_late', 'known.c',
        'known->late_writer = lock->lc->clients->late_readers && known->apart',
        'known->late_writer = 0 && known->apart',
        sim('readers'))
@@ -548,25 +546,25 @@ mutant(12, 'writers_pass_readers', 'queue.c',
        'entry->blocker = i < slots ? -1 : (ssize_t)i - 1;',
        'entry->blocker = exclusive;',
        sim())
-# ---- 13: slots ----
+# ---- 12: slots ----
 
-mutant(13, 'other_slots_not_noticed', 'listing.c',
+mutant(12, 'other_slots_not_noticed', 'listing.c',
        '\t\tif (lock->takers.waiting > 0)\n\t\t\tlock_watch(lock);\n',
        '',
        sim())
-mutant(13, 'one_slot_too_many', 'queue.c',
+mutant(12, 'one_slot_too_many', 'queue.c',
        'entry->blocker = i < slots ?',
        'entry->blocker = i < slots + (slots > 1) ?',
        sim())
-mutant(13, 'strangers_fill_a_slot', 'queue.c',
+mutant(12, 'strangers_fill_a_slot', 'queue.c',
        'if (shared || !entry->name.of_mount)',
        'if (shared)',
        sim())
-mutant(13, 'a_slot_beside_readers', 'queue.c',
+mutant(12, 'a_slot_beside_readers', 'queue.c',
        'if (shared || !entry->name.of_mount)',
        'if (!entry->name.of_mount)',
        sim())
-mutant(13, 'slots_do_not_count', 'node_data.c',
+mutant(12, 'slots_do_not_count', 'node_data.c',
        '\treturn (unsigned)slots;',
        '\treturn 1;',
        sim())
@@ -673,67 +671,67 @@ mutant(17, 'name_to_come_deleted', 'late.c',
        '!entry || (strcmp',
        LATE)
 # Other clients make entries with the engine's UUIDs.
-mutant(31, 'own_by_the_uuid', 'entry.c',
+mutant(17, 'own_by_the_uuid', 'entry.c',
        'return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;',
        'return !entry->gone;',
        sim('forgers'))
-mutant(31, 'own_by_the_uuid_among_the_waiting', 'admission.c',
+mutant(17, 'own_by_the_uuid_among_the_waiting', 'admission.c',
        'entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name)',
        'entry_named(lock, &queue->entries[i].name)',
        sim('forgers'))
-mutant(31, 'own_by_the_uuid_when_matched', 'listing.c',
+mutant(17, 'own_by_the_uuid_when_matched', 'listing.c',
        'entry = entry_of_node(lock, shown->znode, &shown->name);',
        'entry = entry_named(lock, &shown->name);',
        OWN)
-mutant(31, 'copies_behind_a_holder_leave_with_it', 'waiters.c',
+mutant(17, 'copies_behind_a_holder_leave_with_it', 'waiters.c',
        'entry_of_node(lock, entry->znode, &entry->name)',
        'entry_named(lock, &entry->name)',
        OWN)
-mutant(31, 'what_we_know_is_told_of_copies', 'entry_info.c',
+mutant(17, 'what_we_know_is_told_of_copies', 'entry_info.c',
        'if (!lock || info->session != call->lc->session->id || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_of_node(lock, info->entry.znode, &name);',
        'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_named(lock, &name);',
        OWN)
-mutant(31, 'the_first_copy_is_claimed', 'entry.c',
+mutant(17, 'the_first_copy_is_claimed', 'entry.c',
        ' &&\n\t    answer->stat->ephemeral_owner == entry->lock->lc->session->id) {',
        ') {',
        OWN,
        ('entry.c', '\tassert(!stat || stat->ephemeral_owner == entry->lock->lc->session->id);\n', ''),
        ('entry.c', 'return stat->ephemeral_owner == entry->lock->lc->session->id &&', 'return'))
-mutant(31, 'one_copy_decides', 'entry.c',
+mutant(17, 'one_copy_decides', 'entry.c',
        'if (answer->result == ENSEMBLE_GONE || entry->candidates > 0)',
        'if (answer->result == ENSEMBLE_GONE)',
        OWN)
-mutant(31, 'copies_are_claimed_for_ever', 'entry.c',
+mutant(17, 'copies_are_claimed_for_ever', 'entry.c',
        '\tif (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)\n\t\tentry_not_found(entry);\n',
        '',
        OWN)
-mutant(31, 'deleted_and_made_by_another', 'entry.c',
+mutant(17, 'deleted_and_made_by_another', 'entry.c',
        '\tif (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {',
        '\tif (0) {',
        OWN)
-mutant(31, 'confirmed_by_its_name', 'change.c',
+mutant(17, 'confirmed_by_its_name', 'change.c',
        '\tentry_watch(&taker->entry);\n',
        '',
        OWN)
-mutant(31, 'not_there_when_it_was_read', 'entry_data.c',
+mutant(17, 'not_there_when_it_was_read', 'entry_data.c',
        '\tif (entry_is_queued(entry))\n\t\tentry_events(entry)->gone(entry);\n',
        '\tlock_want_list(entry->lock);\n',
        unit('tests/layer/entry_data.c'))
-mutant(31, 'another_of_its_number', 'order.c',
+mutant(17, 'another_of_its_number', 'order.c',
        '\t\tcheck_own(&order->items[i], &entry->name);\n',
        '',
        OWN)
-# ---- 32: holders look again; watches ----
+# ---- 9: holders look again; watches ----
 
-mutant(32, 'holders_do_not_look_again', 'judge.c',
+mutant(9, 'holders_do_not_look_again', 'judge.c',
        'if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)',
        'if (lock->takers.waiting > 0 || lock->batch.unresolved)',
        WATCHING)
-mutant(32, 'refused_and_not_looked_at_again', 'lock.c',
+mutant(9, 'refused_and_not_looked_at_again', 'lock.c',
        '\telse if (lock->takers.all)\n\t\tlock_recheck(lock);\n',
        '',
        WATCHING)
-mutant(32, 'refused_and_known_to_be_gone', 'loss.c',
+mutant(9, 'refused_and_known_to_be_gone', 'loss.c',
        '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (taker->told_taken) {',
        '\treturn;\n\tif (taker->told_taken) {',
        OWN,
@@ -742,26 +740,26 @@ mutant(18, 'unresolved_without_takers', 'taker.c',
        '\tlock->batch.unresolved &= lock->takers.all != NULL;\n',
        '',
        unit('tests/layer/taker.c'))
-mutant(32, 'watch_left_behind_without_contact', 'watch.c',
+mutant(9, 'watch_left_behind_without_contact', 'watch.c',
        '\tif (answer->result == ENSEMBLE_UNKNOWN)\n\t\task_unwatch',
        '\tif (0)\n\t\task_unwatch',
        WATCHING)
-mutant(32, 'watch_not_taken_back_later', 'core.c',
+mutant(9, 'watch_not_taken_back_later', 'core.c',
        '\t\twatches_resume(lc);\n',
        '',
        WATCHING)
 
-# ---- 39: a hold that has an end ----
+# ---- 6: a hold that has an end ----
 
-mutant(39, 'held_beyond_its_end', 'take.c',
+mutant(6, 'held_beyond_its_end', 'take.c',
        '\t\tloss_by_limit(taker);\n',
        '\t\t;\n',
        sim())
-mutant(39, 'end_not_checked_at_use', 'hold.c',
+mutant(6, 'end_not_checked_at_use', 'hold.c',
        'if (now >= taker->hold_until_us) {',
        'if (0) {',
        sim())
-mutant(39, 'end_before_it_holds', 'hold.c',
+mutant(6, 'end_before_it_holds', 'hold.c',
        '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\ttaker->hold_until_us',
        '\ttaker->hold_until_us',
        HOLD_END)
@@ -1066,9 +1064,9 @@ mutant(23, 'not_queued_again_after_a_session', 'listing.c',
        '\t\t\tentry_write(&taker->entry);\n\t\t\tif (taker->state != TAKER_WAITING)\n\t\t\t\ttaker_step(taker);',
        sim())
 
-# ---- 24, 25: watches of holders, strangers ----
+# ---- 9, 25: watches of holders, entries of other clients ----
 
-mutant(24, 'holder_does_not_watch_itself', 'taker.c',
+mutant(9, 'holder_does_not_watch_itself', 'taker.c',
        '\ttimer_set(&lc->timers, &taker->recheck,\n\t          taker->entry.lock->repeat.granted_us + LONG_HOLD_US);\n',
        '',
        sim('operators', 290))
@@ -1077,31 +1075,31 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
        '\t\tif (!name_parse(names[i], &entry->name) || !entry->name.of_mount)',
        sim())
 
-# ---- 24: who waits behind ----
+# ---- 9: who waits behind ----
 
-mutant(24, 'long_names_watched', 'lock_watch.c',
+mutant(9, 'long_names_watched', 'lock_watch.c',
        'strlen(znode) >= NAME_MAX_WHOLE',
        'false',
        unit('tests/layer/lock_watch.c'))
-mutant(24, 'remembered_on_another_connection', 'lock_info.c',
+mutant(9, 'remembered_on_another_connection', 'lock_info.c',
        'known && lock_is_watched(known)',
        'known && watch_is_armed(&known->node.watch)',
        unit('tests/layer/lock_info.c'))
-mutant(24, 'remembered_in_doubt', 'lock_info.c',
+mutant(9, 'remembered_in_doubt', 'lock_info.c',
        'session_may_ask(lc) ? lc_path(lc, lock) : NULL',
        'session_is_ready(lc) ? lc_path(lc, lock) : NULL',
        unit('tests/layer/lock_info.c'))
-mutant(24, 'remembered_after_a_change', 'lock_info.c',
+mutant(9, 'remembered_after_a_change', 'lock_info.c',
        'known && lock_is_watched(known)',
        'known && known->node.info.czxid',
        sim())
-mutant(24, 'nobody_is_watched_coming', 'waiters.c',
+mutant(9, 'nobody_is_watched_coming', 'waiters.c',
        'call->taker->waiters_changed != NULL;',
        'false;',
        TAKERS)
-mutant(24, 'waiters_not_told_of_a_connection', 'core.c',
+mutant(9, 'waiters_not_told_of_a_connection', 'core.c',
        '		waiters_resume(lc);\n', '', TAKERS)
-mutant(24, 'waiters_never_changed', 'waiters.c',
+mutant(9, 'waiters_never_changed', 'waiters.c',
        '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
        '\t\tif (0)',
        sim())
@@ -1122,19 +1120,19 @@ mutant(25, 'semaphores_are_not_seen', 'queue.c',
        'if (locks && leases)', 'if (0)',
        unit('tests/unit/queue.c'))
 
-# ---- 42: other projects' clients ----
+# ---- 25: other projects' clients ----
 
-mutant(42, 'every_client_is_at_home', 'queue.c',
+mutant(25, 'every_client_is_at_home', 'queue.c',
        'entry->incompatible = repeats || !at_home;',
        'entry->incompatible = repeats;',
        sim())
 
-mutant(42, 'entries_by_another_familys_names', 'entry.c',
+mutant(25, 'entries_by_another_familys_names', 'entry.c',
        'name_format(entry->name, lc->clients, ',
        'name_format(entry->name, &clients_all[0], ',
        sim('readers'))
 
-mutant(42, 'strangers_know_the_order_in_the_zone', 'queue.c',
+mutant(25, 'strangers_know_the_order_in_the_zone', 'queue.c',
        'bool repeats = queue->in_zone && !entry->name.of_mount;',
        'bool repeats = false;',
        QUEUE)
@@ -1550,7 +1548,7 @@ mutant(41, 'made_elsewhere_at_the_start', 'home.c',
        'return lc->home->known.czxid != 0;', 'return lc->home->root != ROOT_UNKNOWN;',
        unit('tests/layer/home.c'))
 
-# ---- 43, 44: an entry that serves several takes ----
+# ---- 28, 43: an entry that serves several takes ----
 
 mutant(43, 'spare_for_ever', 'reuse.c',
        'return us < REUSE_US ? us : REUSE_US;',
@@ -1640,15 +1638,15 @@ mutant(43, 'who_comes_is_not_seen', 'reuse.c',
        '\tlast->entry.repeated = false;\n\ttaker_drop_spare(last);',
        '',
        REUSE)
-mutant(44, 'one_token_for_several_holds', 'reuse.c',
+mutant(28, 'one_token_for_several_holds', 'reuse.c',
        '&& !taker->told_token && data->pid != 0',
        '&& data->pid != 0',
        sim())
-mutant(44, 'shown_token_is_given_again', 'entry_info.c',
+mutant(28, 'shown_token_is_given_again', 'entry_info.c',
        'if (entry && entry->repeated)\n\t\treuse_end(lock); /* its token is shown */',
        '',
        REUSE)
-mutant(44, 'token_shown_of_several_holds', 'hold.c',
+mutant(28, 'token_shown_of_several_holds', 'hold.c',
        'return taker->entry.repeated && !taker->told_token ? 0 : taker->entry.czxid;',
        'return taker->entry.czxid;',
        REUSE)

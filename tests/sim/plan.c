@@ -422,7 +422,7 @@ static void choose_deaths(struct plan *plan, uint64_t seed)
 
 void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 {
-	/* T, tick: pairs that leave a lease which is long enough (lockcore/README.md, rule 4). */
+	/* T, tick: pairs that leave a lease which is long enough (lockcore/RULES.md, rule 4). */
 	static const int64_t pairs[][2] = {
 		{15000000, 2000000}, {15000000, 2000000}, {30000000, 2000000}, {8000000, 2000000},
 		{6000000, 2000000},  {4000000, 500000},   {10000000, 500000},

@@ -443,7 +443,7 @@ static void smallest_timeout(void **state)
 	}
 }
 
-/* Rule 4 of lockcore/README.md for the default values: heartbeats at the pace that
+/* Rule 4 of lockcore/RULES.md for the default values: heartbeats at the pace that
  * lease_heartbeat() keeps while somebody holds, with 50 ms for each answer. */
 static void twelve_seconds_of_silence(void **state)
 {

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A server that takes requests and answers nothing. A waiting request is nudged with a small
-read (rule 26), then the mount goes to the next server (rule 4), and the holder is not
-disturbed. A name service that is away disturbs nobody either."""
+read, then the mount goes to the next server (rule 4), and the holder is not disturbed. A name service that is away disturbs nobody either."""
 
 import contextlib
 import socket

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A lock is removed while takers wait for it: ENOENT (rule 8). A taker may hear that all
 entries ahead are gone before it hears that its own entry is gone: then it has held and lost the lock
-(rule 30)."""
+(rule 10)."""
 
 import errno
 

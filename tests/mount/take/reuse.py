@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A process that takes a lock again at once gets its own entry again (rules 43 and 44):
+"""A process that takes a lock again at once gets its own entry again (rules 28 and 43):
 without a request, never beside another holder, with a token of its own where it asks for one, and so
 that nobody who comes meets a lock that nobody holds. It goes on over reloads and crashes."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`slots` says how many may hold a lock at a time (rule 13). Owner and root write it, and one
+"""`slots` says how many may hold a lock at a time (rule 12). Owner and root write it, and one
 write is one number. All mounts follow it: a higher number lets waiters in, a lower one counts
 for later takers."""
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Watches are few (rules 9 and 24): a mount has a handful for a lock, however many wait there,
+"""Watches are few (rule 9): a mount has a handful for a lock, however many wait there,
 and a release wakes the next taker and not all of them."""
 
 from harness import check, run, until

@@ -19,6 +19,7 @@ PAUSE_US = 500
 # Longer than the kernel remembers names: the usual take is that of a program which comes now and then.
 USUAL_PAUSE_US = 1500000
 LISTED = 1000
+AMONG = (2, 3, 5, 10)
 USUAL_WARM, USUAL_RUN, USUAL_LOCKS = 3.5, 9, 4
 
 
@@ -88,6 +89,19 @@ def hot_remote(clients, lengths):
     results = [worker.cycles(lengths.warm + lengths.run) for worker in workers]
     return {'cycles/s': sum(result['cycles'] / result['seconds'] for result in results),
             'acquire p50 us': statistics.median(result['p50'] for result in results) / 1e3}
+
+
+def among(clients, lengths):
+    """One lock goes round among 2, 3, 5 and 10 hosts, with one thread each."""
+    figures = {}
+    workers = [clients.worker(host) for host in range(AMONG[-1])]
+    workers[0].make('bench0')
+    for hosts in AMONG:
+        for worker in workers[:hosts]:
+            worker.start_cycles(1, 1, lengths.warm, lengths.run)
+        results = [worker.cycles(lengths.warm + lengths.run) for worker in workers[:hosts]]
+        figures[f'{hosts} hosts cycles/s'] = sum(result['cycles'] / result['seconds'] for result in results)
+    return figures
 
 
 def many(clients, lengths):
@@ -190,7 +204,7 @@ def killed(clients, lengths):
 
 
 # Scenarios that need a lock that excludes.
-EXCLUDING = ('hot', 'hot-remote', 'shared', 'fair', 'handoff-local', 'handoff-remote', 'killed')
+EXCLUDING = ('hot', 'hot-remote', 'among', 'shared', 'fair', 'handoff-local', 'handoff-remote', 'killed')
 
 SCENARIOS = {
     'uncontended': uncontended,
@@ -198,6 +212,7 @@ SCENARIOS = {
     'usual': usual,
     'hot': hot,
     'hot-remote': hot_remote,
+    'among': among,
     'many': many,
     'shared': shared,
     'handoff-local': hand_off_local,
@@ -209,7 +224,7 @@ SCENARIOS = {
 # Measured on every storage, with one server and with three; the others do not depend on these.
 EVERYWHERE = ('uncontended', 'hot', 'many', 'handoff-local', 'handoff-remote')
 # Measured where the servers are far away.
-FAR = ('uncontended', 'usual', 'hot-remote', 'handoff-remote', 'lists')
+FAR = ('uncontended', 'usual', 'hot-remote', 'among', 'handoff-remote', 'lists')
 
 
 class Clients:

@@ -213,6 +213,7 @@ static bool lay_entry(struct slate *slate, const struct lock *lock, struct known
 		.shared = known->shared,
 		.apart = known->apart,
 		.shown = known->shown,
+		.doubtful = known->doubtful,
 	};
 	slate->known[slate->entry_count++] = known;
 	return true;

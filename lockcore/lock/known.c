@@ -45,6 +45,16 @@ void known_other_slots(struct lock *lock)
 	lock_touch(lock);
 }
 
+/* The exclusive entry of another client is gone: it may have held, so those before it are gone as
+ * well. */
+static void doubt_those_before(const struct lock *lock, const struct known_entry *last)
+{
+	struct known_entry *known;
+
+	for (known = lock->known.entries; known != last; known = known->next)
+		known->doubtful = true;
+}
+
 /* It is gone. What was seen before that may be gone since, without a word: it was not watched. */
 static void remove_known(struct lock *lock, struct known_entry *known)
 {
@@ -56,6 +66,8 @@ static void remove_known(struct lock *lock, struct known_entry *known)
 		known_forget(lock);
 		return;
 	}
+	if (!known->own && !known->shared)
+		doubt_those_before(lock, known);
 	take_out(lock, known);
 	lock->known.era++;
 	lock_touch(lock);

@@ -50,6 +50,7 @@ struct known_entry {
 	bool apart : 1;       /* it fills no slot: not of a mount */
 	bool late_writer : 1; /* when it goes, a reader may have come behind it: rule 25 */
 	bool shown : 1;       /* by the last listing, with the number of slots as it is known */
+	bool doubtful : 1;    /* an exclusive entry behind it is gone: K2 of pure/next.h */
 };
 
 /* known.c: what is known of the queue. */

@@ -9,6 +9,7 @@ struct before {
 	int count, shared, apart;
 	int foreign;     /* of other clients, */
 	int others[2];   /*   the last two of them; NEXT_NONE */
+	int doubtful;    /*   doubtful ones among them */
 	int staying;     /* of own takers that do not leave, */
 	int lost;        /*   lost ones among them */
 	int last_leaver; /* the last one of an own taker that leaves; NEXT_NONE */
@@ -48,6 +49,7 @@ static void count(struct before *before, const struct next_queue *queue, int i)
 	before->apart += entry->apart;
 	if (!taker) {
 		before->foreign++;
+		before->doubtful += entry->doubtful;
 		before->others[0] = before->others[1];
 		before->others[1] = i;
 	} else if (goes(taker)) {
@@ -289,7 +291,8 @@ static void watch_others(struct next_queue *queue, const struct before *bars)
 {
 	for (int k = 0; k < 2; k++)
 		if (bars->others[k] != NEXT_NONE)
-			queue->entries[bars->others[k]].watch = true;
+			queue->entries[bars->others[k]].watch =
+				!queue->entries[bars->others[k]].doubtful;
 }
 
 /* Those before entry i that bar the way of a taker of its mode. */
@@ -346,6 +349,8 @@ static void wait_for(struct next_queue *queue, int i, const struct before *bars)
 	if (bars->foreign > 0 || bars->shared > 0)
 		taker->watch = true;
 	watch_others(queue, bars);
+	if (bars->doubtful > 0)
+		want_list(queue, NEXT_LIST_ANY);
 	if (bars->foreign == 0 && bars->lost > 0)
 		watch_lost(queue, taker, i);
 }

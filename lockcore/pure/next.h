@@ -17,10 +17,12 @@
  *       - another life of the lock's node, or another process: nothing is known.
  * K1. A waiter that is unplaced when its turn comes: the lock is listed.
  * K2. Entries of other clients bar a waiter's way: the last two of them are watched, and the waiter
- *     itself, with all own shared waiters that the same entries bar. With several slots any of
- *     several may go: the lock is listed, with a watch of the names. Own entries that stay bar its
- *     way: they will go without being watched, but a lost one is watched, and so is the waiter
- *     behind a shared one.
+ *     itself, with all own shared waiters that the same entries bar. An entry is *doubtful* when an
+ *     exclusive one behind it is gone: it is gone too, as a rule, and its end was not watched. A
+ *     doubtful entry is not watched; the lock is listed. With several slots any of several may go:
+ *     the lock is listed, with a watch of the names. Own entries that stay bar the waiter's way:
+ *     they will go without being watched, but a lost one is watched, and so is the waiter behind a
+ *     shared one.
  * K3. Nobody bars its way: it holds, if it was *seen* since an entry was last taken out, since the
  *     number of slots was last learned, and since the last decision: what was seen before that may
  *     be gone. If not, it is watched, and the next waiter is judged.
@@ -94,9 +96,10 @@ struct next_entry {
 	int64_t number;
 	int taker; /* whose it is, here; NEXT_NONE: another client's */
 	bool shared : 1;
-	bool apart : 1; /* it fills no slot: not of a mount */
-	bool shown : 1; /* by the last listing, with the number of slots as it is known */
-	bool watch : 1; /* answer: it is to be watched */
+	bool apart : 1;    /* it fills no slot: not of a mount */
+	bool shown : 1;    /* by the last listing, with the number of slots as it is known */
+	bool doubtful : 1; /* as in K2 */
+	bool watch : 1;    /* answer: it is to be watched */
 };
 
 /* Which listing: one that is under way is enough; or only one that is sent from now on. */

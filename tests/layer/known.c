@@ -71,12 +71,33 @@ static void forgotten(void **state)
 	assert_int_equal(lock->known.others, 0);
 }
 
+/* Whoever held exclusively came after those before it. A shared one says nothing of others. */
+static void those_before_an_exclusive_one_are_doubtful(void **state)
+{
+	struct rig *rig = *state;
+	struct lock *lock =
+		takers_queue(rig, 2, LC_EXCLUSIVE, 4,
+	                     OTHER(0) " " OTHER_SHARED(1) " " OTHER(2) " " OTHER(3) " #2-4")
+			->entry.lock;
+
+	known_other_gone(lock, OTHER_SHARED(1));
+	assert_false(lock->known.entries->doubtful);
+	known_other_gone(lock, OTHER(2));
+	assert_true(lock->known.entries->doubtful);
+	assert_string_equal(lock->known.entries->next->znode, OTHER(3));
+	assert_false(lock->known.entries->next->doubtful);
+	takers_turn(rig);
+	takers_answer_list(rig, OTHER(3) " #2-4");
+	assert_false(lock->known.entries->doubtful);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_one_extends_it),
 		TAKERS_TEST(numbers_made_by_hand_do_not_count),
 		TAKERS_TEST(forgotten),
+		TAKERS_TEST(those_before_an_exclusive_one_are_doubtful),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

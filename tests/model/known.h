@@ -126,8 +126,8 @@ struct state {
 	uint8_t deletes, cuts, reloads, losses, changes, removes, lapses;
 	uint8_t wrong;
 	/* The mount. */
-	uint8_t link;                         /* 0: none, 1: no write is answered on it, 2 */
-	uint8_t known, shown, others_watched; /* masks */
+	uint8_t link; /* 0: none, 1: no write is answered on it, 2 */
+	uint8_t known, shown, others_watched, doubtful; /* masks */
 	uint8_t known_number, known_life;
 	uint8_t lock_watch; /* 0, 1: asked, 2: good */
 	uint8_t children_watched, slots;

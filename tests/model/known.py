@@ -19,6 +19,7 @@ SHORT = '''
 -c 2+1 -s 1
 -c 2+1 -s 3 -o 1
 -c 2+1 -s 5
+-c 1+3
 -c 2+1 -t 3 -o 1
 -c 2+1 -d 1
 -c 2+1 -r 1
@@ -37,6 +38,8 @@ LONG = '''
 -c 2+3
 -c 3+1 -o 1
 -c 2+2 -o 1
+-c 1+3 -o 1
+-c 1+4
 -c 2+1 -o 2
 -c 2+1 -o 2 -d 1
 -c 2+1 -d 1 -o 1
@@ -105,6 +108,9 @@ SENTENCES = [
 		want_list(queue, NEXT_LIST_ANY);
 ''', '', '-c 2+1'),
     ('K2, others are watched', '	watch_others(queue, bars);\n', '', '-c 2+1'),
+    ('K2, doubtful ones are listed', '''	if (bars->doubtful > 0)
+		want_list(queue, NEXT_LIST_ANY);
+''', '', '-c 1+3 -o 1'),
     ('K2, the waiter is watched', '''	if (bars->foreign > 0 || bars->shared > 0)
 		taker->watch = true;
 ''', '', '-c 2+1 -o 1'),

@@ -45,7 +45,7 @@ static void ask_node(void)
 
 static void forget_queue(void)
 {
-	now.known = now.shown = now.others_watched = 0;
+	now.known = now.shown = now.others_watched = now.doubtful = 0;
 	now.known_number = 0;
 }
 
@@ -78,6 +78,10 @@ static void gone(int e)
 	now.known &= (uint8_t)~BIT(e);
 	now.shown &= (uint8_t)~BIT(e);
 	now.others_watched &= (uint8_t)~BIT(e);
+	now.doubtful &= (uint8_t)~BIT(e);
+	for (int k = 0; k < config.all && !is_own(e) && !(config.shared & BIT(e)); k++)
+		if (now.taker[k].number < now.taker[e].number)
+			now.doubtful |= now.known & BIT(k);
 	if (!is_own(e))
 		return;
 	is_proved(e);
@@ -137,6 +141,7 @@ static int sort_known(struct next_entry *entries)
 			.shared = config.shared & BIT(e),
 			.apart = config.apart & BIT(e),
 			.shown = now.shown & BIT(e),
+			.doubtful = now.doubtful & BIT(e),
 		};
 		int i = count;
 
@@ -515,6 +520,7 @@ static void listed(struct request request)
 			now.known_number = now.taker[e].number;
 	}
 	now.known = now.shown = (uint8_t)present;
+	now.doubtful = 0;
 	now.children_watched |= request.b;
 	for (int e = 0; e < config.own; e++) {
 		if (present & BIT(e))

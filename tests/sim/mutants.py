@@ -442,6 +442,10 @@ mutant(9, 'event_of_another_connection', 'lock_watch.c',
        'if (change == ENSEMBLE_DELETED && good)',
        'if (change == ENSEMBLE_DELETED)',
        LOCK_WATCH)
+mutant(9, 'doubtful_ones_not_listed', 'next.c',
+       'if (bars->doubtful > 0)',
+       'if (0)',
+       NEXT)
 mutant(9, 'lost_one_not_watched', 'next.c',
        'if (bars->foreign == 0 && bars->lost > 0)',
        'if (0)',

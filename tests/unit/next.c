@@ -153,6 +153,26 @@ static void last_two_others_are_watched(void **state)
 	assert_false(rig.queue.watch_lock);
 }
 
+/* A doubtful one may be gone: the listing tells that of all of them at once. */
+static void doubtful_ones_are_listed(void **state)
+{
+	struct rig rig = rig_with_slots(1);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		add_other(&rig, false);
+	add_own(&rig, NEXT_WAITING, false)->seen = true;
+	rig.entries[0].doubtful = rig.entries[1].doubtful = true;
+	next(&rig);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(rig.entries[i].watch, i == 2);
+	assert_int_equal(rig.queue.list, NEXT_LIST_ANY);
+	rig.entries[0].doubtful = rig.entries[1].doubtful = false;
+	next(&rig);
+	assert_true(rig.entries[1].watch);
+	assert_int_equal(rig.queue.list, NEXT_LIST_NONE);
+}
+
 /* The exclusive ones bar a shared waiter; those that the same ones bar are let in together. */
 static void shared_waiters_are_watched_together(void **state)
 {
@@ -568,6 +588,7 @@ int main(void)
 		cmocka_unit_test(unplaced_waiter_is_not_passed),
 		cmocka_unit_test(unknown_create_is_listed),
 		cmocka_unit_test(last_two_others_are_watched),
+		cmocka_unit_test(doubtful_ones_are_listed),
 		cmocka_unit_test(shared_waiters_are_watched_together),
 		cmocka_unit_test(in_several_slots_the_names_are_watched),
 		cmocka_unit_test(slots_are_asked_where_they_would_help),

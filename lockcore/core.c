@@ -22,7 +22,6 @@
 #include "grant/taker_events.h"
 #include "grant/tell.h"
 #include "lock/loss.h"
-#include "port/outbox.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -95,7 +94,6 @@ static const struct session_events session_events = {
 /* All layers' parts. */
 struct engine {
 	struct lc lc; /* first: lc_destroy() frees the engine by it */
-	struct outbox outbox;
 	struct home home;
 	struct session session;
 	struct quota quota;
@@ -127,11 +125,6 @@ static struct lc *make_engine(void)
 	engine->lc.calls = &engine->calls;
 	engine->lc.evictions = &engine->evictions;
 	return &engine->lc;
-}
-
-static struct outbox *outbox_of(struct lc *lc)
-{
-	return &((struct engine *)lc)->outbox;
 }
 
 bool lc_knows_clients(const char *name)
@@ -174,7 +167,6 @@ static void free_engine(struct lc *lc)
 	decide_finish(lc);
 	table_finish(&lc->entries->by_id);
 	session_free(lc);
-	outbox_finish(outbox_of(lc));
 	free(lc->root);
 	free(lc);
 }
@@ -197,13 +189,13 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 		return -ENOMEM;
 	lc->config = *config;
 	lc->clients = clients;
-	lc->ensemble = &outbox_of(lc)->ensemble;
+	lc->ensemble = ensemble;
 	lc->entries->events = &taker_entry_events;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	adopt_kinds(lc);
 	asking_begin(lc);
-	if (outbox_begin(outbox_of(lc), ensemble) == 0 && lc->root && decide_begin(lc)) {
+	if (lc->root && decide_begin(lc)) {
 		*ret_lc = lc;
 		return 0;
 	}
@@ -315,7 +307,7 @@ void lc_process(struct lc *lc, short revents)
 
 void lc_send(struct lc *lc)
 {
-	outbox_send(outbox_of(lc));
+	lc->ensemble->port->flush(lc->ensemble);
 }
 
 /* ---- looking at it ---- */

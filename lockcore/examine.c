@@ -187,6 +187,7 @@ const struct lc_examination *lc_examine_process(struct lc_examine *examine, shor
 	examine->ensemble->port->process(examine->ensemble, revents);
 	if (examine->connected && !examine->asked && !examine->result.done)
 		ask_next(examine);
+	examine->ensemble->port->flush(examine->ensemble);
 	return &examine->result;
 }
 

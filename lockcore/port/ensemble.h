@@ -7,16 +7,22 @@
  * with the ZooKeeper C client; the tests implement it in memory, with every
  * fault a network and a server can have.
  *
+ *   submit() ──► kept ──flush()──► sent ──process()──► answered
+ *                  `──────── the connection ends ────────^
+ *
  * What an implementation promises:
- *  - every submit() is answered exactly once, never from inside submit();
+ *  - every submit() is answered exactly once, never from inside submit() or flush();
+ *  - nothing leaves before flush(): the caller records the turn first. If the
+ *    process dies before that, no request of the turn was sent;
  *  - the answers of one connection come in the order of submission, and what
  *    they report happened in that order (ZooKeeper's FIFO client order);
  *  - a change event of a watched node comes before any answer that already
  *    shows the change;
- *  - when a connection ends, all that is outstanding is answered UNKNOWN
- *    after disconnected() and before the next connected(), and nothing of it
- *    is ever sent again. A watch outlives the connection and dies with the
- *    session;
+ *  - when a connection ends, all that is outstanding, kept or sent, is answered
+ *    UNKNOWN after disconnected() and before the next connected(), and nothing
+ *    of it is ever sent. So is a request that comes while there is no
+ *    connection; where there is no session it is answered GONE. A watch outlives
+ *    the connection and dies with the session;
  *  - no path or data handed to a callback is valid after it returns.
  */
 #ifndef LOCKCORE_ENSEMBLE_H
@@ -209,18 +215,20 @@ struct ensemble_port {
 	int (*open)(struct ensemble *ensemble, int64_t timeout_us,
 	            const struct ensemble_session *session, const struct ensemble_events *events,
 	            void *ctx);
-	/* End it; what is outstanding is answered GONE before this returns.
+	/* End it; what is outstanding is answered GONE before this returns. Not from a callback.
 	 * `end_session`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */
 	void (*close)(struct ensemble *ensemble, bool end_session);
 	/* Without a connection: let the session be, for a while. open() goes on in it, with
-	 * a client that has seen nothing. */
+	 * a client that has seen nothing. What is asked meanwhile is answered UNKNOWN. */
 	void (*rest)(struct ensemble *ensemble);
 	/* Give this server up and go to the next one. */
 	void (*drop)(struct ensemble *ensemble);
-	/* One operation, or several that happen all or not at all. */
+	/* One operation, or several that happen all or not at all. It is kept until flush(). */
 	void (*submit)(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
 	               ensemble_answer_fn *answer, void *ctx);
+	/* Sends all that is kept, in the order of submission. Not from a callback. */
+	void (*flush)(struct ensemble *ensemble);
 	/* For the caller's poll(2), asked anew before every call of it: fd -1 when
 	 * there is no socket; returns how long to wait at most. */
 	int64_t (*prepare)(struct ensemble *ensemble, struct pollfd *ret_pollfd);

@@ -127,6 +127,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;
 	zk->moved = zk->dropped = false;
 	zk->end = END_NONE;
+	zk->fate = ENSEMBLE_GONE;
 	zk->fd = -1;
 	scout_init(&zk->renewal.scout);
 	zk->renewal.connect_us = zk->clock_us(zk->clock_ctx);
@@ -146,38 +147,52 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 		zk->handle = NULL;
 		return -ENOMEM;
 	}
+	zk->fate = ENSEMBLE_UNKNOWN;
 	return 0;
 }
 
-static void zookeeper_end(struct ensemble *ensemble, bool end_session)
+/* Nothing is outstanding, but in `later`. */
+static void end_client(struct zookeeper *zk, bool end_session)
 {
-	struct zookeeper *zk = (struct zookeeper *)ensemble;
-	bool was_in_process = zk->in_process;
-
-	if (!zk->handle)
-		return;
-	assert(!zk->in_callback);
-	zk->in_process = true;
-	answer_run_later(zk);
+	assert(!zk->in_callback && !zk->requests);
 	zk->closing = true;
 	renewal_end(zk);
 	/* The server must not see the end of the session then: cut the line first. */
 	if (!end_session && zk->fd >= 0)
 		shutdown(zk->fd, SHUT_RDWR);
-	answer_give_all(zk, ENSEMBLE_GONE);
 	zookeeper_close(zk->handle);
 	zk->handle = NULL;
 	zk->fd = -1;
 	zk->connected = false;
 	while (zk->rejected)
 		answer_end(zk->rejected);
+}
+
+static void zookeeper_end(struct ensemble *ensemble, bool end_session)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	struct later *later;
+
+	assert(!zk->in_process);
+	zk->fate = ENSEMBLE_GONE;
+	answer_all_later(zk, ENSEMBLE_GONE);
+	DL_FOREACH(zk->later, later)
+		later->result = ENSEMBLE_GONE;
+	if (zk->handle)
+		end_client(zk, end_session);
+	zk->in_process = true;
 	answer_run_later(zk);
-	zk->in_process = was_in_process;
+	zk->in_process = false;
 }
 
 static void zookeeper_rest(struct ensemble *ensemble)
 {
-	zookeeper_end(ensemble, false);
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+
+	assert(!zk->connected);
+	zk->fate = ENSEMBLE_UNKNOWN;
+	if (zk->handle)
+		end_client(zk, false);
 }
 
 static void drop(struct ensemble *ensemble)
@@ -210,7 +225,7 @@ static int64_t nudge(struct zookeeper *zk)
 {
 	int64_t now, due;
 
-	if (!zk->connected || !zk->requests)
+	if (!zk->connected || zk->requests == zk->kept)
 		return INT64_MAX;
 	now = zk->clock_us(zk->clock_ctx);
 	due = zk->requests->sent_us + NUDGE_US;
@@ -260,7 +275,6 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	int64_t wait, again;
 
 	*ret_pollfd = (struct pollfd){.fd = -1};
-	request_cork(zk, false);
 	if (!zk->handle)
 		return zk->later ? 0 : WAIT_MAX_US;
 	again = nudge(zk);
@@ -294,7 +308,7 @@ static int64_t prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd)
 	ret_pollfd->events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
 	                             (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));
 	wait = (int64_t)tv.tv_sec * 1000000 + tv.tv_usec;
-	if (zk->later || zk->end)
+	if (zk->later || zk->kept || zk->end)
 		return 0;
 	if (rc != ZOK)
 		return 10000;
@@ -341,7 +355,8 @@ static void process(struct ensemble *ensemble, short revents)
 	}
 	if (zk->handle && zk->end) {
 		answer_lose_connection(zk);
-		zookeeper_end(ensemble, false);
+		end_client(zk, false);
+		zk->fate = zk->end == END_REFUSED ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 		zk->in_callback = true;
 		zk->events->ended(zk->ctx, zk->end == END_REFUSED);
 		zk->in_callback = false;
@@ -436,6 +451,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 		.rest = zookeeper_rest,
 		.drop = drop,
 		.submit = request_submit,
+		.flush = request_flush,
 		.prepare = prepare,
 		.process = process,
 		.server = server,
@@ -453,6 +469,7 @@ int ensemble_zookeeper_create(const char *servers, const char *digest,
 	}
 	zk->base.port = &port;
 	zk->user.digest = digest;
+	zk->fate = ENSEMBLE_GONE;
 	zk->clock_us = clock_us;
 	zk->clock_ctx = ctx;
 	zk->fd = -1;
@@ -467,7 +484,7 @@ void ensemble_zookeeper_destroy(struct ensemble *ensemble)
 
 	if (!zk)
 		return;
-	assert(!zk->handle);
+	assert(!zk->handle && !zk->later);
 	free(zk->servers);
 	free(zk->user.id);
 	free(zk);

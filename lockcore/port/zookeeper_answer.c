@@ -10,43 +10,30 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static void free_request(struct zookeeper_request *request)
-{
-	for (int i = 0; i < request->count; i++)
-		if (request->ops[i].type == ZOO_CREATE_OP)
-			free(request->ops[i].create_op.buf);
-	free(request->ops);
-	free(request->results);
-	free(request->paths);
-	free(request);
-}
-
 static void put_later(struct zookeeper *zk, struct later *later, struct later content)
 {
 	*later = content;
 	DL_APPEND(zk->later, later);
 }
 
-void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
-                  enum ensemble_result result)
+void answer_later(struct zookeeper_request *request, enum ensemble_result result)
 {
-	request->answer = NULL;
-	request->in_later = true;
 	put_later(request->zk, &request->later,
 	          (struct later){.request = request,
-	                         .answer = answer,
+	                         .answer = request->answer,
 	                         .ctx = request->ctx,
 	                         .result = result});
+	request->answer = NULL;
+	request->in_later = true;
 }
 
-void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
-                       enum ensemble_result result)
+void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx)
 {
 	if (zk->reserve.used == RESERVE)
 		abort(); /* an answer that is never given would leak a lock */
 	zk->reserve.owed++;
 	put_later(zk, &zk->reserve.later[zk->reserve.used++],
-	          (struct later){.answer = answer, .ctx = ctx, .result = result});
+	          (struct later){.answer = answer, .ctx = ctx, .result = zk->fate});
 }
 
 static void release_later(struct zookeeper *zk, struct zookeeper_request *request)
@@ -54,7 +41,7 @@ static void release_later(struct zookeeper *zk, struct zookeeper_request *reques
 	if (request) {
 		request->in_later = false;
 		if (request->over)
-			free_request(request);
+			free(request);
 	} else if (--zk->reserve.owed == 0) {
 		zk->reserve.used = 0;
 	}
@@ -98,16 +85,16 @@ static void give(struct zookeeper_request *request, const struct ensemble_answer
 
 	if (!fn)
 		return;
-	request->answer = NULL;
 	DL_DELETE(zk->requests, request);
 	if (answer_may_call(zk)) {
+		request->answer = NULL;
 		zk->in_callback = true;
 		fn(request->ctx, answer);
 		zk->in_callback = false;
 	} else {
 		/* The client has nothing to deliver but errors here. */
 		assert(answer->result != ENSEMBLE_OK);
-		answer_later(request, fn, answer->result);
+		answer_later(request, answer->result);
 	}
 }
 
@@ -117,7 +104,7 @@ void answer_end(struct zookeeper_request *request)
 		DL_DELETE(request->zk->rejected, request);
 	request->over = true;
 	if (!request->in_later)
-		free_request(request);
+		free(request);
 }
 
 void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer)
@@ -126,21 +113,26 @@ void answer_finish(struct zookeeper_request *request, const struct ensemble_answ
 	answer_end(request);
 }
 
-void answer_give_all(struct zookeeper *zk, enum ensemble_result result)
+void answer_all_later(struct zookeeper *zk, enum ensemble_result result)
 {
-	while (zk->requests)
-		give(zk->requests, &(struct ensemble_answer){.result = result});
+	while (zk->requests) {
+		struct zookeeper_request *request = zk->requests;
+
+		DL_DELETE(zk->requests, request);
+		answer_later(request, result);
+	}
+	zk->kept = NULL;
 }
 
 void answer_lose_connection(struct zookeeper *zk)
 {
 	if (!zk->connected)
 		return;
-	zk->connected = zk->corked = false;
+	zk->connected = false;
 	zk->fd = -1;
 	put_later(zk, &zk->disconnected, (struct later){0});
+	answer_all_later(zk, ENSEMBLE_UNKNOWN);
 	(void)answer_may_call(zk);
-	answer_give_all(zk, ENSEMBLE_UNKNOWN);
 }
 
 void answer_look(struct zookeeper *zk)

@@ -32,6 +32,7 @@ struct later {
 	enum ensemble_result result;
 };
 
+/* In one piece of memory, with all that it points to. */
 struct zookeeper_request {
 	struct zookeeper *zk;
 	ensemble_answer_fn *answer; /* NULL: answered already */
@@ -39,13 +40,15 @@ struct zookeeper_request {
 	struct zookeeper_request *prev, *next; /* not answered; or in `rejected` */
 	bool rejected;                         /* by the client, which may still call back */
 	bool in_later;                         /* its answer waits in `later` */
-	bool over;                             /* the client has said its last word on it */
+	bool over; /* the client does not have it: not yet, or it has said its last word on it */
 	struct later later;
 	int64_t sent_us;
-	int count; /* of a transaction, else 0 */
+	/* Of a transaction, as the client wants it. */
+	zoo_op_t *parts;
 	zoo_op_result_t *results;
 	const char **paths; /* of its creates, when it is answered */
-	zoo_op_t *ops;
+	int count;
+	struct ensemble_op ops[];
 };
 
 /* REFUSED: no server will ever take this client. */
@@ -87,7 +90,8 @@ struct zookeeper {
 	watcher_fn watcher; /* the one for all */
 	const struct ensemble_events *events;
 	void *ctx;
-	struct zookeeper_request *requests, *rejected; /* in the order of submission */
+	struct zookeeper_request *requests, *kept, *rejected; /* kept: the first that is not sent */
+	enum ensemble_result fate; /* of a request that comes without a connection */
 	struct later *later;
 	struct later disconnected;    /* one at a time: connected() comes in between */
 	bool in_process, in_callback; /* answers are given in the first, never in the second */
@@ -100,8 +104,7 @@ struct zookeeper {
 	int fd;               /* of this turn's poll(2), or -1 */
 	bool nudging;         /* a nudge is outstanding */
 	int64_t nudged_us;
-	bool corked; /* what is sent waits for the end of the turn */
-	bool check;  /* interest failed: let process() find out why */
+	bool check; /* interest failed: let process() find out why */
 	struct renewal renewal;
 	char server[NI_MAXHOST + NI_MAXSERV];
 	struct zookeeper_reserve reserve;
@@ -113,20 +116,19 @@ struct zookeeper {
 void answer_note_end(struct zookeeper *zk, enum ending end);
 
 /* It is answered as soon as callbacks may run. */
-void answer_later(struct zookeeper_request *request, ensemble_answer_fn *answer,
-                  enum ensemble_result result);
+void answer_later(struct zookeeper_request *request, enum ensemble_result result);
 /* The same where there was no memory for a request. */
-void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx,
-                       enum ensemble_result result);
-/* Gives the answers that were deferred. */
+void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx);
+/* Gives the answers that were deferred, and those that are asked for meanwhile. */
 void answer_run_later(struct zookeeper *zk);
 /* Whether a callback may run right here; what was deferred goes first then. */
 bool answer_may_call(struct zookeeper *zk);
 /* The client has said its last word on it, which is the answer unless it has one. */
 void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer);
 void answer_end(struct zookeeper_request *request);
-/* All that is outstanding, in order; the client may still call back for it. */
-void answer_give_all(struct zookeeper *zk, enum ensemble_result result);
+/* All that is outstanding, kept or sent, as soon as callbacks may run; the client may still call
+ * back for it. */
+void answer_all_later(struct zookeeper *zk, enum ensemble_result result);
 /* Contact is lost, which is told, and nothing that is outstanding will be answered. */
 void answer_lose_connection(struct zookeeper *zk);
 /* The state after every call of the client: it may have closed its socket. */
@@ -150,10 +152,9 @@ int64_t renewal_poll(const struct zookeeper *zk, struct pollfd *ret_pollfd);
 
 /* ---- zookeeper_request.c ---- */
 
-/* Keeps back what is sent, or lets it go: all of a turn goes out together. */
-void request_cork(struct zookeeper *zk, bool on);
 /* For struct ensemble_port. */
 void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
                     ensemble_answer_fn *answer, void *ctx);
+void request_flush(struct ensemble *ensemble);
 
 #endif

@@ -124,9 +124,10 @@ static void on_multi(int rc, const void *data)
 {
 	const struct zookeeper_request *request = data;
 
-	for (int i = 0; i < request->count && rc == ZOK; i++)
-		if (request->ops[i].type == ZOO_CREATE_OP)
-			request->paths[i] = request->results[i].value;
+	for (int i = 0; i < request->count; i++)
+		request->paths[i] = rc == ZOK && request->ops[i].kind == ENSEMBLE_CREATE
+		                            ? request->results[i].value
+		                            : NULL;
 	finish_with(data, rc, (struct ensemble_answer){.paths = request->paths}, NULL);
 }
 
@@ -162,29 +163,99 @@ static void on_children(int rc, const struct String_vector *names, const struct 
 	            stat);
 }
 
-/* ---- submitting ---- */
+/* ---- keeping ---- */
 
-/* The client sends each request in two parts, each of which would be a packet of its own: all
- * of a turn goes out together, when it is over. */
-void request_cork(struct zookeeper *zk, bool on)
+/* Behind each path that is created the server puts a number and a final 0. */
+#define NUMBER_ROOM 12
+
+static size_t text_room(const struct ensemble_op *op)
 {
-	int value = on;
-
-	if (zk->corked == on || zk->fd < 0)
-		return;
-	zk->corked = on;
-	(void)setsockopt(zk->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+	return strlen(op->path) + NUMBER_ROOM + (op->data ? (size_t)op->data_len : 0);
 }
 
-static int submit_one(struct zookeeper *zk, const struct ensemble_op *op,
-                      struct zookeeper_request *request)
+static char *copy_op(struct ensemble_op *copy, const struct ensemble_op *op, char *text)
 {
-	int flags = (op->ephemeral ? ZOO_EPHEMERAL : 0) | (op->sequence ? ZOO_SEQUENCE : 0);
+	*copy = *op;
+	copy->path = strcpy(text, op->path);
+	text += strlen(op->path) + NUMBER_ROOM;
+	if (!op->data)
+		return text;
+	copy->data = memcpy(text, op->data, (size_t)op->data_len);
+	return text + op->data_len;
+}
+
+/* NULL: no memory. */
+static struct zookeeper_request *copy_request(const struct ensemble_op *ops, int count)
+{
+	struct zookeeper_request *request;
+	size_t parts = (size_t)count, room = sizeof(*request);
+	char *text;
+
+	room += parts * (sizeof(*ops) + sizeof(*request->parts) + sizeof(*request->results) +
+	                 sizeof(*request->paths));
+	for (int i = 0; i < count; i++)
+		room += text_room(&ops[i]);
+	request = malloc(room);
+	if (!request)
+		return NULL;
+	*request = (struct zookeeper_request){.over = true, .count = count};
+	request->parts = (zoo_op_t *)&request->ops[count];
+	request->results = (zoo_op_result_t *)&request->parts[count];
+	request->paths = (const char **)&request->results[count];
+	text = (char *)&request->paths[count];
+	for (int i = 0; i < count; i++)
+		text = copy_op(&request->ops[i], &ops[i], text);
+	return request;
+}
+
+void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
+                    ensemble_answer_fn *answer, void *ctx)
+{
+	struct zookeeper *zk = (struct zookeeper *)ensemble;
+	struct zookeeper_request *request;
+
+	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);
+	request = copy_request(ops, zk->connected ? count : 0);
+	if (!request) { /* nothing may go out behind a request that is left out */
+		answer_cut(zk);
+		answer_later_bare(zk, answer, ctx);
+		return;
+	}
+	request->zk = zk;
+	request->answer = answer;
+	request->ctx = ctx;
+	if (!zk->connected) {
+		answer_later(request, zk->fate);
+		return;
+	}
+	DL_APPEND(zk->requests, request);
+	if (!zk->kept)
+		zk->kept = request;
+}
+
+/* ---- sending ---- */
+
+/* The client sends each request in two parts, each of which would be a packet of its own: all
+ * of a turn goes out together. */
+static void cork(const struct zookeeper *zk, int on)
+{
+	if (zk->fd >= 0)
+		(void)setsockopt(zk->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on));
+}
+
+static int create_flags(const struct ensemble_op *op)
+{
+	return (op->ephemeral ? ZOO_EPHEMERAL : 0) | (op->sequence ? ZOO_SEQUENCE : 0);
+}
+
+static int send_single(struct zookeeper *zk, struct zookeeper_request *request)
+{
+	const struct ensemble_op *op = &request->ops[0];
 
 	switch (op->kind) {
 	case ENSEMBLE_CREATE:
 		return zoo_acreate2(zk->handle, op->path, op->data, op->data ? op->data_len : -1,
-		                    &zk->user.acl, flags, on_created, request);
+		                    &zk->user.acl, create_flags(op), on_created, request);
 	case ENSEMBLE_DELETE:
 		return zoo_adelete(zk->handle, op->path, op->version, on_void, request);
 	case ENSEMBLE_SET:
@@ -210,41 +281,31 @@ static int submit_one(struct zookeeper *zk, const struct ensemble_op *op,
 	return ZBADARGUMENTS;
 }
 
-static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int count,
-                      struct zookeeper_request *request)
+/* The server's name of a new node takes the place of the path, which is sent by then. */
+static void prepare_create(struct zookeeper *zk, zoo_op_t *part, const struct ensemble_op *op)
 {
-	request->ops = calloc((size_t)count, sizeof(*request->ops));
-	request->results = calloc((size_t)count, sizeof(*request->results));
-	request->paths = calloc((size_t)count, sizeof(*request->paths));
-	if (!request->ops || !request->results || !request->paths)
-		return ZSYSTEMERROR;
-	request->count = count;
-	for (int i = 0; i < count; i++) {
-		const struct ensemble_op *op = &ops[i];
-		zoo_op_t *out = &request->ops[i];
+	zoo_create_op_init(part, op->path, op->data, op->data ? op->data_len : -1, &zk->user.acl,
+	                   create_flags(op), (char *)op->path, (int)strlen(op->path) + NUMBER_ROOM);
+}
+
+static int send_transaction(struct zookeeper *zk, struct zookeeper_request *request)
+{
+	for (int i = 0; i < request->count; i++) {
+		const struct ensemble_op *op = &request->ops[i];
+		zoo_op_t *part = &request->parts[i];
 
 		switch (op->kind) {
-		case ENSEMBLE_CREATE: {
-			int len = (int)strlen(op->path) + 12;
-			char *buf = malloc((size_t)len);
-
-			if (!buf)
-				return ZSYSTEMERROR;
-			zoo_create_op_init(out, op->path, op->data, op->data ? op->data_len : -1,
-			                   &zk->user.acl,
-			                   (op->ephemeral ? ZOO_EPHEMERAL : 0) |
-			                           (op->sequence ? ZOO_SEQUENCE : 0),
-			                   buf, len);
+		case ENSEMBLE_CREATE:
+			prepare_create(zk, part, op);
 			break;
-		}
 		case ENSEMBLE_DELETE:
-			zoo_delete_op_init(out, op->path, op->version);
+			zoo_delete_op_init(part, op->path, op->version);
 			break;
 		case ENSEMBLE_SET:
-			zoo_set_op_init(out, op->path, op->data, op->data_len, op->version, NULL);
+			zoo_set_op_init(part, op->path, op->data, op->data_len, op->version, NULL);
 			break;
 		case ENSEMBLE_CHECK:
-			zoo_check_op_init(out, op->path, op->version);
+			zoo_check_op_init(part, op->path, op->version);
 			break;
 		case ENSEMBLE_GET:
 		case ENSEMBLE_CHILDREN:
@@ -253,57 +314,46 @@ static int submit_all(struct zookeeper *zk, const struct ensemble_op *ops, int c
 			return ZBADARGUMENTS;
 		}
 	}
-	return zoo_amulti(zk->handle, count, request->ops, request->results, on_multi, request);
+	return zoo_amulti(zk->handle, request->count, request->parts, request->results, on_multi,
+	                  request);
 }
 
-/* By the client. For a request that failed half-way, the client may call back or not. */
+/* By the client, which may call back all the same: unless the outcome is known, the connection is
+ * given up, and all that is outstanding is answered with it. */
 static void reject(struct zookeeper_request *request, enum ensemble_result result)
 {
 	struct zookeeper *zk = request->zk;
-	bool half_way = result == ENSEMBLE_UNKNOWN;
 
-	if (half_way)
-		answer_cut(zk);
-	if (result == ENSEMBLE_GONE) {
+	if (result != ENSEMBLE_UNKNOWN && result != ENSEMBLE_GONE) {
+		answer_finish(request, &(struct ensemble_answer){.result = result});
+		return;
+	}
+	if (result == ENSEMBLE_GONE)
 		answer_note_end(zk, END_OVER);
-		result = ENSEMBLE_UNKNOWN;
-	}
-	answer_later(request, request->answer, result);
-	if (half_way) {
-		request->rejected = true;
-		DL_APPEND(zk->rejected, request);
-	} else {
-		answer_end(request);
-	}
+	answer_cut(zk);
+	request->rejected = true;
+	DL_APPEND(zk->rejected, request);
 }
 
-void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
-                    ensemble_answer_fn *answer, void *ctx)
+void request_flush(struct ensemble *ensemble)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
-	struct zookeeper_request *request = calloc(1, sizeof(*request));
-	enum ensemble_result nothing = zk->handle ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
-	int rc;
+	struct zookeeper_request *request;
 
-	assert(count >= 1 && count <= ENSEMBLE_OPS_MAX);
-	if (!request) {
-		answer_cut(zk);
-		answer_later_bare(zk, answer, ctx, nothing);
+	assert(!zk->in_process);
+	if (!zk->kept)
 		return;
+	cork(zk, true);
+	while ((request = zk->kept)) {
+		int rc;
+
+		zk->kept = request->next;
+		request->over = false;
+		request->sent_us = zk->clock_us(zk->clock_ctx);
+		rc = request->count == 1 ? send_single(zk, request) : send_transaction(zk, request);
+		if (rc != ZOK)
+			reject(request, result_of(rc));
+		answer_look(zk);
 	}
-	*request = (struct zookeeper_request){
-		.zk = zk, .answer = answer, .ctx = ctx, .sent_us = zk->clock_us(zk->clock_ctx)};
-	/* Without a connection it would only be queued in the client, to fail later. */
-	if (!zk->handle || !zk->connected) {
-		answer_later(request, answer, nothing);
-		answer_end(request);
-		return;
-	}
-	request_cork(zk, true);
-	rc = count == 1 ? submit_one(zk, ops, request) : submit_all(zk, ops, count, request);
-	if (rc == ZOK)
-		DL_APPEND(zk->requests, request);
-	else
-		reject(request, result_of(rc));
-	answer_look(zk);
+	cork(zk, false);
 }

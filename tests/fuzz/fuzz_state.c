@@ -232,6 +232,12 @@ static void port_rest(struct ensemble *ensemble)
 	port_close(ensemble, false);
 }
 
+/* Each request was taken as sent. */
+static void port_flush(struct ensemble *ensemble)
+{
+	(void)ensemble;
+}
+
 static void port_drop(struct ensemble *ensemble)
 {
 	(void)ensemble;
@@ -376,6 +382,7 @@ static void go_on(struct notes *notes)
 		.rest = port_rest,
 		.drop = port_drop,
 		.submit = port_submit,
+		.flush = port_flush,
 		.prepare = port_prepare,
 		.process = port_process,
 		.server = port_server,

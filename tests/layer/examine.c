@@ -65,6 +65,11 @@ static void port_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 	asked->answer_ctx = ctx;
 }
 
+static void port_flush(struct ensemble *ensemble)
+{
+	(void)ensemble;
+}
+
 static void port_process(struct ensemble *ensemble, short revents)
 {
 	(void)ensemble;
@@ -86,6 +91,7 @@ static const struct ensemble_port port = {
 	.open = port_open,
 	.close = port_close,
 	.submit = port_submit,
+	.flush = port_flush,
 	.process = port_process,
 	.server = port_server,
 };

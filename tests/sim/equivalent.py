@@ -125,8 +125,6 @@ EXPLAINED = [
      'where they differ both values are 0'),
     ('node_data.c', 'node_data_rewrite_lock', '> is >=', 'if (lock->value_len >= 0)',
      'then no bytes are copied'),
-    ('outbox.c', 'outbox_finish', 'dropped call', 'free_chunks(outbox, chunks);',
-     'a leak at the end, which the sanitizers see'),
     ('admission.c', 'admit', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('asking.c', 'asking_wait', '> is >=', 'return left >= 0 ? left : 0;',
      'where they differ both values are 0'),

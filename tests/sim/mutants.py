@@ -74,7 +74,7 @@ ADOPT = unit('tests/sim/test_adopt.c')
 ADOPT_CHANGED = unit('tests/sim/test_adopt_changed.c')
 KILLED = unit('tests/sim/test_killed.c')
 REUSE = unit('tests/layer/reuse.c')
-OUTBOX = unit('tests/layer/outbox.c')
+PORT = unit('tests/layer/port.c')
 # The engine's files by their names: the texts without a change, and where they are in lockcore/.
 TEXTS, PLACES = {}, {}
 
@@ -1418,16 +1418,25 @@ mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
        'if (!lc_may_cancel(call))',
        'if (0)',
        ADOPT_CHANGED)
-mutant(40, 'sent_before_it_is_recorded', 'outbox.c',
-       '\tassert(count >= 1 && count <= ENSEMBLE_OPS_MAX);',
-       '\tif (outbox->fate == ENSEMBLE_OK) {\n'
-       '\t\toutbox->below->port->submit(outbox->below, ops, count, answer, ctx);\n'
-       '\t\treturn;\n\t}',
-       OUTBOX)
-mutant(40, 'sent_after_the_connection', 'outbox.c',
-       'outbox->connected = false;\n\toutbox->fate = ENSEMBLE_UNKNOWN;\n\toutbox->events->disc',
-       'outbox->connected = false;\n\toutbox->events->disc',
-       OUTBOX)
+mutant(40, 'sent_before_it_is_recorded', 'zookeeper_request.c',
+       '\t\tzk->kept = request;\n}',
+       '\t\tzk->kept = request;\n\trequest_flush(ensemble);\n}',
+       PORT)
+mutant(40, 'sent_after_the_connection', 'zookeeper_answer.c',
+       'while (zk->requests) {', 'while (zk->requests != zk->kept) {',
+       PORT,
+       ('zookeeper_answer.c', '\tzk->kept = NULL;\n', ''))
+mutant(40, 'sent_behind_a_refused_request', 'zookeeper_request.c',
+       '\tanswer_cut(zk);\n\trequest->rejected', '\tanswer_later(request, result);\n\trequest->rejected',
+       PORT,
+       ('zookeeper_request.c', '\tDL_APPEND(zk->rejected, request);\n', '\tDL_DELETE(zk->requests, request);\n'
+        '\tDL_APPEND(zk->rejected, request);\n'))
+mutant(40, 'asked_for_meanwhile_is_answered_first', 'zookeeper_answer.c',
+       '\tanswer_all_later(zk, ENSEMBLE_UNKNOWN);\n\t(void)answer_may_call(zk);',
+       '\t(void)answer_may_call(zk);\n\tanswer_all_later(zk, ENSEMBLE_UNKNOWN);',
+       PORT,
+       ('zookeeper_answer.c', '\t\tanswer_later(request, result);\n\t}\n',
+        '\t\tanswer_later(request, result);\n\t\t(void)answer_may_call(zk);\n\t}\n'))
 mutant(40, 'change_not_recorded', 'taker.c',
        '\tentry_touch(&taker->entry);\n\tcount_state(taker, -1);',
        '\tcount_state(taker, -1);',
@@ -1511,9 +1520,13 @@ mutant(41, 'session_left_in_another_ensemble', 'heartbeat.c',
 mutant(41, 'unusable_by_the_word_of_a_stray', 'session.c',
        'if (refused && home_is_set(lc)) {', 'if (refused && lc->dying) {',
        unit('tests/layer/home.c'))
-mutant(41, 'refused_sessions_are_over', 'outbox.c',
-       'refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE', 'ENSEMBLE_GONE',
-       unit('tests/layer/outbox.c'))
+mutant(41, 'refused_sessions_are_over', 'ensemble_zookeeper.c',
+       'zk->end == END_REFUSED ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE', 'ENSEMBLE_GONE',
+       PORT)
+mutant(41, 'rested_sessions_are_over', 'ensemble_zookeeper.c',
+       'assert(!zk->connected);\n\tzk->fate = ENSEMBLE_UNKNOWN;',
+       'assert(!zk->connected);\n\tzk->fate = ENSEMBLE_GONE;',
+       PORT)
 mutant(41, 'over_by_the_word_of_anybody', 'session.c',
        'if (!refused && inquiry_is_due(lc)) {', 'if (!refused && lc->dying) {',
        unit('tests/layer/home.c'))

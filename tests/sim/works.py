@@ -60,7 +60,11 @@ def find(pattern):
 
 def engine_sources():
     """All files but the port to ZooKeeper: the ensemble in memory takes its place."""
-    return [path for path in find('lockcore/**/*.c') if 'zookeeper' not in stem(path)]
+    return [path for path in find('lockcore/**/*.c') if path not in port_sources()]
+
+
+def port_sources():
+    return find('lockcore/port/*zookeeper*.c')
 
 
 def is_of_engine(path):
@@ -77,20 +81,22 @@ class Works:
         self.directory = directory
         self.unit_paths = [f'{ROOT}/{unit}' for unit in units]
         self.engine, self.simulation, self.units = {}, [], {}
-        self.world = directory + '/libworld.a'
+        self.world, self.port = directory + '/libworld.a', directory + '/libport.a'
 
     def build(self, pool):
         engine = engine_sources()
         simulation = [path for path in find('tests/sim/*.c') if not stem(path).startswith('test_')]
         world = [path for path in find('tests/world/*.c') if stem(path) != 'test_world'] + \
             find('tests/layer/rig.c') + find('tests/layer/takers.c')
+        port = port_sources() + find('tests/layer/client.c')
         todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
-                for i, path in enumerate(engine + simulation + world + self.unit_paths)}
+                for i, path in enumerate(engine + simulation + world + port + self.unit_paths)}
         objects = {path: future.result() for path, future in todo.items()}
         self.engine = {os.path.basename(path): objects[path] for path in engine}
         self.simulation = [objects[path] for path in simulation]
         self.units = {os.path.relpath(path, ROOT): objects[path] for path in self.unit_paths}
         run(['ar', 'rcs', self.world, *[objects[path] for path in world]])
+        run(['ar', 'rcs', self.port, *[objects[path] for path in port]])
 
     def link(self, unit, replaced, name):
         """Links the simulation, or, if `unit` is not None, that test. `replaced`: other objects for
@@ -98,7 +104,7 @@ class Works:
         program = f'{self.directory}/{name}'
         judge = [self.units[unit]] if unit else self.simulation
         engine = {**self.engine, **replaced}.values()
-        done = run([*CC, '-o', program, *judge, self.world, *engine, '-lcmocka', '-lmd'])
+        done = run([*CC, '-o', program, *judge, self.world, *engine, self.port, '-lcmocka', '-lmd'])
         if done.returncode:
             raise RuntimeError(f'{name} does not link:\n{done.stdout}')
         return program

@@ -6,7 +6,6 @@
 
 #include "host.h"
 
-#include "port/outbox.h"
 #include "trace.h"
 
 #include <stdio.h>
@@ -112,7 +111,7 @@ static void wake_up(struct host *host)
 
 bool host_keeps(const struct host *host)
 {
-	return host->lc && !outbox_is_empty((const struct outbox *)host->lc->ensemble);
+	return host->wire.kept;
 }
 
 static void end_turn(struct host *host)

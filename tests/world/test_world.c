@@ -81,8 +81,10 @@ static void disconnected(void *ctx)
 
 static void ended(void *ctx, bool refused)
 {
-	assert_false(refused);
-	((struct client *)ctx)->ends++;
+	struct client *client = ctx;
+
+	assert_int_equal(refused, client->bench->world.config.refuse_session_ppm > 0);
+	client->ends++;
 }
 
 static void changed(void *ctx, const char *path, enum ensemble_change change)
@@ -115,7 +117,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	int i = client->answers++;
 
 	assert_true(i < LOG_MAX);
-	assert_true(client->wire.inside);
+	assert_true(client->wire.inside || client->wire.state == WIRE_CLOSED);
 	client->log[i].result = answer->result;
 	client->log[i].disconnects = client->disconnects;
 	if (answer->path)
@@ -164,7 +166,22 @@ static void submit(struct client *client, const struct ensemble_op *ops, int cou
 
 	client->log[client->sent++].ops = count;
 	client->wire.ensemble.port->submit(&client->wire.ensemble, ops, count, answered, client);
+	client->wire.ensemble.port->flush(&client->wire.ensemble);
 	assert_int_equal(client->answers, before);
+}
+
+/* It is not sent. */
+static void keep(struct client *client, const char *path)
+{
+	struct ensemble_op op = ensemble_create(path, NULL, 0);
+
+	client->sent++;
+	client->wire.ensemble.port->submit(&client->wire.ensemble, &op, 1, answered, client);
+}
+
+static void flush(struct client *client)
+{
+	client->wire.ensemble.port->flush(&client->wire.ensemble);
 }
 
 #define SUBMIT(client, ...) submit(client, OP(__VA_ARGS__, ANY), 1)
@@ -552,6 +569,91 @@ static void test_unknown(void **state)
 	}
 }
 
+/* What is kept when the connection ends never leaves, nor what comes while there is none. */
+static void test_kept(void **state)
+{
+	struct bench *bench = begin(3, 9);
+	struct client *client = &bench->client[0];
+
+	(void)state;
+	keep(client, "/a");
+	run(bench, SECOND);
+	assert_int_equal(client->answers, 0);
+	assert_null(tree_find(&bench->world.proposed, "/a"));
+	flush(client);
+	run(bench, SECOND);
+	assert_int_equal(LAST(client).result, ENSEMBLE_OK);
+	SUBMIT(client, .kind = ENSEMBLE_CREATE, .path = "/sent");
+	keep(client, "/b");
+	conn_break(client->wire.conn, -1);
+	for (int i = 0; !client->disconnects; i++) {
+		assert_true(i < 100);
+		run(bench, 1);
+	}
+	flush(client);
+	keep(client, "/c");
+	flush(client);
+	run(bench, 3 * SECOND);
+	flush(client);
+	run(bench, SECOND);
+	assert_int_equal(client->connects, 2);
+	assert_int_equal(client->answers, 4);
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(client->log[i].result, ENSEMBLE_UNKNOWN);
+		assert_int_equal(client->log[i].disconnects, 1);
+	}
+	assert_null(tree_find(&bench->world.proposed, "/b"));
+	assert_null(tree_find(&bench->world.proposed, "/c"));
+	finish(bench);
+}
+
+static enum ensemble_result answer_to(struct client *client)
+{
+	int before = client->answers;
+
+	keep(client, "/a");
+	assert_int_equal(client->answers, before);
+	flush(client);
+	client->wire.ensemble.port->process(&client->wire.ensemble, 0);
+	assert_int_equal(client->answers, before + 1);
+	return LAST(client).result;
+}
+
+/* A request is answered GONE where there is no session, and UNKNOWN while it may live on. */
+static void test_kept_without_a_session(void **state)
+{
+	struct bench *bench = begin(3, 9);
+	struct client *client = &bench->client[0];
+	struct ensemble *ensemble = &client->wire.ensemble;
+
+	(void)state;
+	keep(client, "/a");
+	ensemble->port->close(ensemble, false);
+	assert_int_equal(client->answers, 1);
+	assert_int_equal(LAST(client).result, ENSEMBLE_GONE);
+	assert_int_equal(answer_to(client), ENSEMBLE_GONE);
+	for (int i = 0; i < 2; i++) {
+		ensemble->port->open(ensemble, TIMEOUT, NULL, &events, client);
+		assert_int_equal(answer_to(client), ENSEMBLE_UNKNOWN);
+		run(bench, SECOND);
+		assert_int_equal(client->wire.state, WIRE_CONNECTED);
+		bench->world.config.refuse_session_ppm = i ? 1000000 : 0;
+		if (i == 0)
+			world_close_session(&bench->world, client->session);
+		conn_break(client->wire.conn, 0);
+		run(bench, 3 * SECOND);
+		assert_int_equal(client->ends, i + 1);
+		assert_int_equal(answer_to(client), i == 0 ? ENSEMBLE_GONE : ENSEMBLE_UNKNOWN);
+	}
+	ensemble->port->rest(ensemble);
+	assert_int_equal(answer_to(client), ENSEMBLE_UNKNOWN);
+	keep(client, "/a");
+	ensemble->port->close(ensemble, false);
+	assert_int_equal(LAST(client).result, ENSEMBLE_GONE);
+	assert_null(tree_find(&bench->world.proposed, "/a"));
+	finish(bench);
+}
+
 /* When a connection breaks, the first packets under way may arrive, and never a later one without
  * those before it, whatever the client does when it hears of the break. */
 static void test_break_keeps_order(void **state)
@@ -901,6 +1003,8 @@ int main(void)
 		cmocka_unit_test(test_watch_names_over_reconnect),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_kept_without_a_session),
 		cmocka_unit_test(test_break_keeps_order),
 		cmocka_unit_test(test_stall),
 		cmocka_unit_test(test_expiry),

@@ -180,6 +180,7 @@ static void doom_all(struct wire *wire, enum ensemble_result result)
 		pending->doom = result;
 		DL_APPEND(wire->doomed, pending);
 	}
+	wire->kept = NULL;
 }
 
 /* ---- watches, as the client remembers them ---- */
@@ -397,9 +398,7 @@ static void lose_connection(struct wire *wire)
 	wire->told_connected = wire->drop_asked = false;
 	wire->retry_us =
 		wire->clock_us(wire->ctx) + rng_spread(&wire->rng, 100, wire->timeout_us / 60);
-	/* Without a connection queued requests fail with the attempt, or wait for the next one. */
-	if (told || rng_chance(&wire->rng, 500))
-		doom_all(wire, ENSEMBLE_UNKNOWN);
+	doom_all(wire, ENSEMBLE_UNKNOWN);
 	if (told)
 		wire->events->disconnected(wire->events_ctx);
 	answer_doomed(wire);
@@ -425,6 +424,7 @@ static void end_session(struct wire *wire, bool refused)
 	if (told)
 		wire->events->disconnected(wire->events_ctx);
 	answer_doomed(wire);
+	wire->fate = refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 	wire->events->ended(wire->events_ctx, refused);
 	answer_doomed(wire);
 }
@@ -436,7 +436,7 @@ static void send_pending(struct wire *wire, struct pending *pending)
 	trace("wire: session %" PRIx64 " sends op %d %s%s", (uint64_t)wire->session, pending->kind,
 	      pending->path, pending->count > 1 ? " ..." : "");
 	pending->sent = true;
-	wire->sent_us = wire->clock_us(wire->ctx);
+	wire->sent_us = pending->sent_us = wire->clock_us(wire->ctx);
 	conn_request(wire->conn, pending->ops, pending->count, pending->serial);
 	drop_ops(pending);
 }
@@ -454,7 +454,6 @@ static struct ensemble_session session_of(int64_t id)
 static void accepted(struct wire *wire, const struct letter *letter)
 {
 	struct ensemble_session session = session_of(letter->session);
-	struct pending *pending;
 
 	trace("wire: session %" PRIx64 " accepted by server %d", (uint64_t)letter->session,
 	      wire->conn->server);
@@ -469,8 +468,6 @@ static void accepted(struct wire *wire, const struct letter *letter)
 	if (wire->data_watches.count || wire->child_watches.count)
 		conn_set_watches(wire->conn, &wire->data_watches, &wire->child_watches,
 		                 wire->last_zxid);
-	DL_FOREACH(wire->pending, pending)
-		send_pending(wire, pending);
 	if (wire->joined)
 		wire->joined(wire->ctx, wire->timeout_us, wire->connect_us);
 	wire->joining = true;
@@ -665,15 +662,13 @@ static int wire_open(struct ensemble *ensemble, int64_t timeout_us,
 		wire->session = INT64_MAX;
 	wire->last_zxid = 0;
 	wire->state = WIRE_RESTING;
+	wire->fate = ENSEMBLE_UNKNOWN;
 	wire->retry_us = wire->clock_us(wire->ctx);
 	return 0;
 }
 
-static void wire_close(struct ensemble *ensemble, bool farewell)
+static void leave_session(struct wire *wire, bool farewell)
 {
-	struct wire *wire = wire_of(ensemble);
-	struct pending *pending;
-
 	trace("wire: session %" PRIx64 " closed by its owner", (uint64_t)wire->session);
 	if (wire->conn && wire->state == WIRE_CONNECTED && farewell &&
 	    wire_trouble(wire) < wire->world->agenda->now_us)
@@ -685,20 +680,33 @@ static void wire_close(struct ensemble *ensemble, bool farewell)
 	wire->state = WIRE_CLOSED;
 	wire->told_connected = wire->drop_asked = false;
 	forget_watches(wire);
+}
+
+static void wire_close(struct ensemble *ensemble, bool farewell)
+{
+	struct wire *wire = wire_of(ensemble);
+	struct pending *pending;
+
+	assert(!wire->inside);
+	leave_session(wire, farewell);
+	wire->fate = ENSEMBLE_GONE;
 	doom_all(wire, ENSEMBLE_GONE);
-	DL_FOREACH(wire->doomed, pending)
-		pending->muted = false;
 	DL_CONCAT(wire->doomed, wire->swallowed);
 	wire->swallowed = NULL;
-	/* As the real client does; within process() these answers come a little later. */
-	if (!wire->inside)
-		answer_doomed(wire);
+	DL_FOREACH(wire->doomed, pending) {
+		pending->muted = false;
+		pending->doom = ENSEMBLE_GONE;
+	}
+	answer_doomed(wire);
 }
 
 static void wire_rest(struct ensemble *ensemble)
 {
-	assert(!wire_of(ensemble)->told_connected);
-	wire_close(ensemble, false);
+	struct wire *wire = wire_of(ensemble);
+
+	assert(!wire->told_connected);
+	leave_session(wire, false);
+	wire->fate = ENSEMBLE_UNKNOWN;
 }
 
 static void wire_drop(struct ensemble *ensemble)
@@ -720,7 +728,6 @@ static void wire_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 	pending->answer = answer;
 	pending->ctx = ctx;
 	pending->serial = ++wire->serial;
-	pending->sent_us = wire->clock_us(wire->ctx);
 	pending->kind = ops[0].kind;
 	pending->watch = ops[0].watch;
 	pending->sequence = ops[0].sequence;
@@ -735,14 +742,23 @@ static void wire_submit(struct ensemble *ensemble, const struct ensemble_op *ops
 		if (ops[i].data_len)
 			memcpy((void *)pending->ops[i].data, ops[i].data, (size_t)ops[i].data_len);
 	}
-	if (wire->state == WIRE_CLOSED || wire->state == WIRE_ENDED) {
-		pending->doom = ENSEMBLE_GONE;
+	if (wire->state != WIRE_CONNECTED) {
+		pending->doom = wire->fate;
 		DL_APPEND(wire->doomed, pending);
 		return;
 	}
 	DL_APPEND(wire->pending, pending);
-	if (wire->state == WIRE_CONNECTED && !wire->drop_asked) {
-		send_pending(wire, pending);
+	if (!wire->kept)
+		wire->kept = pending;
+}
+
+static void wire_flush(struct ensemble *ensemble)
+{
+	struct wire *wire = wire_of(ensemble);
+
+	assert(!wire->inside);
+	for (; wire->kept && !wire->drop_asked; wire->kept = wire->kept->next) {
+		send_pending(wire, wire->kept);
 		maybe_snap(wire);
 	}
 }
@@ -759,7 +775,7 @@ static int64_t wire_prepare(struct ensemble *ensemble, struct pollfd *ret_pollfd
 	int64_t next_us = INT64_MAX;
 
 	*ret_pollfd = (struct pollfd){.fd = -1};
-	if (wire->doomed || wire->drop_asked || wire->state == WIRE_TOLD ||
+	if (wire->doomed || wire->kept || wire->drop_asked || wire->state == WIRE_TOLD ||
 	    (wire->conn && wire->conn->inbox) || (wire->scout && wire->scout->inbox))
 		return 0;
 	if (wire->state == WIRE_RESTING)
@@ -794,6 +810,7 @@ static void wire_process(struct ensemble *ensemble, short revents)
 		greet(wire);
 	if (wire->state == WIRE_HELD)
 		hold_back(wire);
+	answer_doomed(wire);
 	wire->inside = false;
 }
 
@@ -810,6 +827,7 @@ static const struct ensemble_port wire_port = {
 	.rest = wire_rest,
 	.drop = wire_drop,
 	.submit = wire_submit,
+	.flush = wire_flush,
 	.prepare = wire_prepare,
 	.process = wire_process,
 	.server = wire_server,
@@ -839,7 +857,8 @@ void wire_init(struct wire *wire, struct world *world, struct rng rng,
 	                      .rng = rng,
 	                      .clock_us = clock_us,
 	                      .wake = wake,
-	                      .ctx = ctx};
+	                      .ctx = ctx,
+	                      .fate = ENSEMBLE_GONE};
 	wire->cursor = (int)rng_below(&wire->rng, (uint64_t)world->config.servers);
 }
 

@@ -6,7 +6,7 @@
  * a scout, which is a new session, was granted there, or nothing is lost without an answer. It
  * pings when idle for T/3, gives a server up that was silent for 2/3 T, tells the servers its
  * watches again, and answers all outstanding requests of a lost connection with UNKNOWN, whether
- * they were done or not. It never sends a request twice.
+ * they were done or not. It never sends a request twice, nor one that came before the connection.
  */
 #ifndef WORLD_WIRE_H
 #define WORLD_WIRE_H
@@ -57,6 +57,8 @@ struct wire {
 	bool refused; /* the ensemble has refused the credentials */
 	bool inside;  /* in process(): submit() may be called, process() may not */
 	struct pending *pending, *doomed, *swallowed;
+	struct pending *kept;      /* the first of `pending` that is not sent, or NULL */
+	enum ensemble_result fate; /* of a request that comes without a connection */
 	int64_t serial;
 	struct watches data_watches, child_watches;
 	char server_name[32];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "guard/guard.h"
 
-#include "guard/round.h"
-#include "guard/scanners.h"
+#include "guard/search.h"
 #include "host/clock.h"
 #include "host/helper.h"
 #include "host/log.h"
@@ -10,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,42 +26,44 @@
 #define LOOK_SELDOM 20
 /* Without a daemon it waits for those who hang no longer than this. */
 #define HANGS_US 60000000
-/* Until so long after the lease's end those who look take a larger part of the time than others. */
-#define FIRST_US 200000
+/* The children run before others until so long after the lease's end. */
+#define HURRY_US 200000
 
 struct guard {
 	struct page *page;
 	int fd, timer;
 	enum on_lost on_lost;
 	bool daemon; /* it lives */
-	struct round *round;
-	bool looking;              /* a round is under way */
+	struct searches *search;
+	bool looking;              /* a search is under way */
 	bool again;                /* somebody has lost since it began */
-	int64_t began_us, look_us; /* that round; the next one */
+	int64_t began_us, look_us; /* that search; the next one */
 	int64_t ended_us;          /* when holders last lost because the lease was to end */
-	bool quiet;                /* the last round found nobody */
+	bool quiet;                /* the last search found nobody */
 	unsigned long looks_ended;
 };
 
 /* When holders lose; INT64_MAX: the daemon has told no deadline yet, or nobody holds any more. */
-static int64_t end_of_holders(const struct page *page, int64_t lead_us)
+static int64_t end_of_holders(const struct guard *guard)
 {
-	int64_t deadline_us = atomic_load(&page->deadline_us);
+	int64_t deadline_us = atomic_load(&guard->page->deadline_us);
 
-	return deadline_us == INT64_MIN ? INT64_MAX : deadline_us - lead_us;
+	return deadline_us == INT64_MIN ? INT64_MAX
+	                                : deadline_us - guardian_lead_us(guard->on_lost);
 }
 
 /* The lease is as good as over: all holders have lost. False: nobody holds. The deadline is read
  * after a slot is seen held: it may be one that has moved on since this look began. */
-static bool lose_all(struct page *page, int64_t lead_us, int64_t now_us)
+static bool lose_all(struct guard *guard, int64_t now_us)
 {
+	struct page *page = guard->page;
 	int used = atomic_load(&page->used);
 	bool any = false;
 
 	for (int i = 0; i < used; i++) {
 		unsigned word = atomic_load(&page->slots[i].word);
 
-		if (STATE_OF(word) == SLOT_HELD && end_of_holders(page, lead_us) <= now_us)
+		if (STATE_OF(word) == SLOT_HELD && end_of_holders(guard) <= now_us)
 			any |= atomic_compare_exchange_strong(&page->slots[i].word, &word,
 			                                      WITH_STATE(word, SLOT_LOST));
 	}
@@ -131,12 +131,12 @@ static void wait_until(struct guard *guard, int64_t until_us)
 	guard->daemon = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static void end_look(struct guard *guard, const struct round_lost *lost)
+static void end_look(struct guard *guard, const struct search_lost *lost)
 {
 	int64_t now = clock_now_us(), took = now - guard->began_us, pause = LOOK_SLOWLY_US;
 
 	guard->looking = false;
-	guard->quiet = !round_found(guard->round);
+	guard->quiet = !search_found(guard->search);
 	if (guard->quiet && took * LOOK_SELDOM > pause)
 		pause = took * LOOK_SELDOM;
 	/* And no more than half of the time: those who are to end, and the daemon, want to run. */
@@ -147,7 +147,7 @@ static void end_look(struct guard *guard, const struct round_lost *lost)
 
 static void note_ended(struct guard *guard)
 {
-	unsigned long ended = round_looks_ended(guard->round);
+	unsigned long ended = search_ended(guard->search);
 
 	if (ended == guard->looks_ended)
 		return;
@@ -158,78 +158,66 @@ static void note_ended(struct guard *guard)
 	         "goes on");
 }
 
-/* While the lease ends, SIGKILL must not come too late: the processes to be killed may themselves
- * overload the machine. So for that long, and no longer, everybody else may be kept from the
- * processors. Losses that users bring about as often as they like, by evicting each other, are not
- * worth that. */
-static enum scanners_rank rank_of(const struct guard *guard, int64_t now)
+/* `at_once`: the lease's end does not wait for the end of a search for others. While the lease
+ * ends, SIGKILL must not come too late: the processes to be killed may themselves overload the
+ * machine. Losses that users bring about as often as they like, by evicting each other, are in no
+ * hurry. */
+static struct search_lost look(struct guard *guard, bool at_once)
 {
-	int64_t left = guard->ended_us + guardian_lead_us(guard->on_lost) - now;
-
-	if (left > 0 && left <= GUARDIAN_KILL_LEAD_US)
-		return SCANNERS_REALTIME;
-	return left > -FIRST_US ? SCANNERS_FIRST : SCANNERS_ORDINARY;
-}
-
-/* `at_once`: the lease's end does not wait for the end of a look at others. */
-static struct round_lost look(struct guard *guard, bool at_once)
-{
-	struct round_lost lost = round_note(guard->round);
+	struct search_lost lost = search_note(guard->search);
 	int64_t now = clock_now_us();
 
 	if (at_once)
 		guard->ended_us = now;
-	round_rank(guard->round, rank_of(guard, now));
+	search_hurry(guard->search,
+	             now - guard->ended_us < guardian_lead_us(guard->on_lost) + HURRY_US);
 	guard->again = (guard->again || lost.more) && lost.count > 0;
 	if (lost.count > 0 &&
 	    (at_once || (!guard->looking && (guard->again || guard->look_us <= now)))) {
 		guard->looking = true;
 		guard->again = false;
 		guard->began_us = now;
-		round_begin(guard->round);
+		search_begin(guard->search);
 	}
-	if (guard->looking && round_tend(guard->round))
+	if (search_tend(guard->search) && guard->looking)
 		end_look(guard, &lost);
 	note_ended(guard);
 	return lost;
 }
 
-static int64_t next_look(const struct guard *guard, const struct round_lost *lost, int64_t now)
+static int64_t next_look(const struct guard *guard, const struct search_lost *lost, int64_t now)
 {
-	if (guard->looking)
-		return now + SCANNERS_TEND_US;
+	if (guard->looking || lost->due)
+		return now + SEARCH_TEND_US;
 	if (guard->again)
 		return now;
 	return lost->count > 0 ? guard->look_us : INT64_MAX;
 }
 
 /* No holder is left to guard, and none will come. */
-static bool is_over(const struct guard *guard, const struct round_lost *lost)
+static bool is_over(const struct guard *guard, const struct search_lost *lost)
 {
 	bool guards = atomic_load(&guard->page->deadline_us) != INT64_MIN;
 
 	if (guard->daemon || (guards && any_held(guard->page)) || guard->looking)
 		return false;
-	return lost->count == 0 || (guard->quiet && (!round_hangs(guard->round) ||
+	return lost->count == 0 || (guard->quiet && (!search_hangs(guard->search) ||
 	                                             clock_now_us() - lost->newest_us > HANGS_US));
 }
 
 static void run(struct guard *guard)
 {
-	int64_t lead = guardian_lead_us(guard->on_lost);
-
 	while (!atomic_load(&guard->page->clean)) {
-		int64_t at = end_of_holders(guard->page, lead), now = clock_now_us();
+		int64_t at = end_of_holders(guard), now = clock_now_us();
 		int64_t overdue = lose_overdue(guard->page, now);
-		bool late = at <= now;
-		struct round_lost lost = look(guard, late && lose_all(guard->page, lead, now));
+		struct search_lost lost = look(guard, at <= now && lose_all(guard, now));
 		int64_t look_at;
 
 		log_tend();
 		if (is_over(guard, &lost))
 			return;
 		if (at <= now) /* nobody holds; the next holder's lease moves the deadline */
-			at = now + lead / 4;
+			at = now + guardian_lead_us(guard->on_lost) / 4;
 		at = overdue < at ? overdue : at;
 		look_at = next_look(guard, &lost, now);
 		wait_until(guard, look_at < at ? look_at : at);
@@ -244,7 +232,7 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 		.daemon = true,
 		.ended_us = INT64_MIN / 2,
 		.timer = -1,
-		.round = round_create(page, on_lost),
+		.search = search_create(page, on_lost),
 	};
 
 	prctl(PR_SET_NAME, "zklockfs-guard");
@@ -257,14 +245,10 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	signals_unblock_all();
 	(void)!chdir("/");
 	guard.fd = helper_keep_only(fd);
-	/* Before those who keep the machine busy, its own children among them, if it may: it has
-	 * little to do, at its time. */
+	/* Before those who keep the machine busy, if it may: it has little to do, at its time. */
 	setpriority(PRIO_PROCESS, 0, -20);
-	(void)sched_setscheduler(
-		0, SCHED_RR,
-		&(struct sched_param){.sched_priority = SCANNERS_REALTIME_PRIORITY + 1});
 	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-	if (guard.fd >= 0 && guard.round && guard.timer >= 0)
+	if (guard.fd >= 0 && guard.search && guard.timer >= 0)
 		run(&guard);
 	else
 		log_line(LC_ERROR, "the guardian cannot begin: %s", strerror(errno));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * guard.h - the guardian's own half: the process that watches the deadline. It waits for
- * nothing but its time and the daemon, and never looks at another process itself.
+ * nothing but its time and the daemon. Its children look at other processes (search.h).
  */
 #ifndef FS_GUARD_H
 #define FS_GUARD_H

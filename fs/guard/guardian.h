@@ -15,6 +15,10 @@
  * A holder with a longest time (most=) has a deadline of its own. The lock is not given away before
  * the holder is gone, so it is stopped from that deadline on, not before.
  *
+ * The opener's turn comes at once. If its files are so many that nobody can see in a moment whether
+ * the lock's file is among them, that is taken for open. The search for all others takes longer the
+ * more processes and files there are on the machine.
+ *
  * Of the processes that have the lost lock file open, these are stopped: its opener, the opener's
  * descendants, and once the opener has ended, processes without a known ancestor (a child outlives
  * its parent). Never

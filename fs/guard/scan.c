@@ -22,9 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So many are read before the first is looked at. Then they are looked at from the last one on:
- * most of the time the file that was opened last is the one that is sought. */
-#define BATCH 512
 /* Of this process's own CPU time, for one descriptor of another process: it is expensive. Most take
  * 5 us. */
 #define EXPENSIVE_US 100
@@ -44,17 +41,6 @@ static bool read_fdinfo(struct seen_file *file)
 	file->mount_id = (int)strtol(mount + strlen("\nmnt_id:"), NULL, 10);
 	file->ino = strtoull(ino + strlen("\nino:"), NULL, 10);
 	return true;
-}
-
-static size_t read_batch(DIR *dir, int *ret_fds)
-{
-	struct dirent *entry;
-	size_t count = 0;
-
-	while (count < BATCH && (entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.')
-			ret_fds[count++] = (int)strtol(entry->d_name, NULL, 10);
-	return count;
 }
 
 /* The device of its file, as "0:57". False: it cannot be told. Only the place of the file is read,
@@ -92,73 +78,94 @@ static int64_t cpu_us(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID) / 1000;
 }
 
-/* A look at the descriptors of one process, or of one thread. */
-struct look {
+/* A look at the descriptors of one process. */
+struct look_into {
 	const char *device;
-	bool expensive; /* fdinfo is: the device is asked for first */
-	int64_t cpu_us; /* used when a descriptor took long last, and */
-	int64_t since;  /*   the number of descriptors that were read since */
+	struct scan_place *place;
+	int64_t until_us; /* of this process's CPU time */
+	int64_t cpu_us;   /* used when a descriptor took long last, and */
+	int64_t since;    /*   the number of descriptors that were read since */
+	scan_found_fn *found;
+	void *ctx;
+	bool ends; /* told by found() */
 };
 
-/* This one took long. Was it work, or did others want the processor? */
-static void note_slow(struct look *look)
+static struct look_into begin_part(const char *device, struct scan_place *place,
+                                   int64_t cpu_us_most, scan_found_fn *found, void *ctx)
 {
 	int64_t now = cpu_us();
 
-	look->expensive = now - look->cpu_us > EXPENSIVE_US + look->since * EXPENSIVE_US / 10;
+	place->more = false;
+	return (struct look_into){
+		.device = device,
+		.place = place,
+		.until_us = cpu_us_most < SCAN_ALL - now ? now + cpu_us_most : SCAN_ALL,
+		.cpu_us = now,
+		.found = found,
+		.ctx = ctx,
+	};
+}
+
+/* This one took long. Was it work, or did others want the processor? */
+static void note_slow(struct look_into *look)
+{
+	int64_t now = cpu_us();
+
+	look->place->expensive =
+		now - look->cpu_us > EXPENSIVE_US + look->since * EXPENSIVE_US / 10;
 	look->cpu_us = now;
 	look->since = 0;
 }
 
-static bool read_file(struct look *look, struct seen_file *file)
+static bool read_file(struct look_into *look, struct seen_file *file)
 {
 	int64_t began;
 	bool read;
 
-	if (look->expensive && is_elsewhere(file, look->device))
+	if (look->place->expensive && is_elsewhere(file, look->device))
 		return false;
 	began = clock_now_us();
 	read = read_fdinfo(file);
 	look->since++;
-	if (!look->expensive && clock_now_us() - began > EXPENSIVE_US)
+	if (!look->place->expensive && clock_now_us() - began > EXPENSIVE_US)
 		note_slow(look);
 	return read;
 }
 
-/* Returns how many there are, as far as it looked; -1 if that cannot be seen. */
-static int look_into(const char *path, const char *device, scan_found_fn *found, void *ctx)
+/* Returns how many there were; -1 if that cannot be seen. */
+static int look_at_files(struct look_into *look, const char *path)
 {
-	struct look look = {.device = device, .cpu_us = cpu_us()};
+	struct scan_place *place = look->place;
 	DIR *dir = opendir(path);
-	int fds[BATCH], count = 0;
-	bool more = true;
-	size_t n;
+	struct dirent *entry;
+	int count = 0;
 
 	if (!dir)
 		return -1;
-	while (more && (n = read_batch(dir, fds)) > 0) {
-		count += (int)n;
-		for (size_t i = n; i-- > 0 && more;) {
-			struct seen_file file = {.dir = dirfd(dir), .fd = fds[i]};
+	if (place->file > 0)
+		seekdir(dir, place->file);
+	place->file = 0;
+	while (!look->ends && !place->more && (entry = readdir(dir)) != NULL) {
+		struct seen_file file = {.dir = dirfd(dir)};
 
-			if (read_file(&look, &file))
-				more = found(ctx, &file);
+		if (entry->d_name[0] == '.')
+			continue;
+		count++;
+		file.fd = (int)strtol(entry->d_name, NULL, 10);
+		if (read_file(look, &file))
+			look->ends = !look->found(look->ctx, &file);
+		if (!look->ends && look->until_us != SCAN_ALL && cpu_us() >= look->until_us) {
+			place->file = telldir(dir);
+			place->more = true;
 		}
 	}
 	closedir(dir);
 	return count;
 }
 
-int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
+static void look_at_threads(struct look_into *look, pid_t pid)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
-	return look_into(path, device, found, ctx);
-}
-
-void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx)
-{
+	struct scan_place *place = look->place;
 	char path[320];
 	struct dirent *entry;
 	DIR *dir;
@@ -167,13 +174,43 @@ void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx
 	dir = opendir(path);
 	if (!dir)
 		return;
-	while ((entry = readdir(dir)) != NULL) {
-		if (entry->d_name[0] == '.')
-			continue;
+	if (place->task > 0)
+		seekdir(dir, place->task);
+	while (!look->ends && !place->more) {
+		place->task = telldir(dir);
+		entry = readdir(dir);
+		if (!entry)
+			break;
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/fdinfo", (int)pid, entry->d_name);
-		look_into(path, device, found, ctx);
+		if (entry->d_name[0] != '.')
+			(void)look_at_files(look, path);
 	}
 	closedir(dir);
+}
+
+int scan_process(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us_most,
+                 scan_found_fn *found, void *ctx)
+{
+	struct look_into look = begin_part(device, place, cpu_us_most, found, ctx);
+	bool begins = place->file == 0;
+	char path[64];
+	int count = 0;
+
+	if (place->task == 0) {
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
+		count = look_at_files(&look, path);
+	}
+	if (place->task > 0 || (count == 0 && begins))
+		look_at_threads(&look, pid);
+	return count;
+}
+
+void scan_threads(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us_most,
+                  scan_found_fn *found, void *ctx)
+{
+	struct look_into look = begin_part(device, place, cpu_us_most, found, ctx);
+
+	look_at_threads(&look, pid);
 }
 
 void scan_all(const char *device, scan_found_fn *found, void *ctx)
@@ -185,9 +222,10 @@ void scan_all(const char *device, scan_found_fn *found, void *ctx)
 		return;
 	while ((entry = readdir(dir)) != NULL) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		struct scan_place place = {0};
 
-		if (pid > 1 && scan_process(pid, device, found, ctx) == 0)
-			scan_threads(pid, device, found, ctx);
+		if (pid > 1)
+			scan_process(pid, device, &place, SCAN_ALL, found, ctx);
 	}
 	closedir(dir);
 }

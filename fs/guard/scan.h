@@ -20,13 +20,24 @@ struct seen_file {
 
 typedef bool scan_found_fn(void *ctx, const struct seen_file *file); /* true: go on */
 
-/* The descriptors of that process. Files of other devices than this one ("0:57") may be left
- * out: where descriptors are expensive to read, that is looked at first. Returns how many there
- * are, as far as was looked; -1: that cannot be seen. */
-int scan_process(pid_t pid, const char *device, scan_found_fn *found, void *ctx);
-/* The same for each of its threads: a thread may have descriptors of its own, and where the
- * first thread has ended only the others show any. */
-void scan_threads(pid_t pid, const char *device, scan_found_fn *found, void *ctx);
+/* From where a look at a process goes on; zeroed: from the beginning. */
+struct scan_place {
+	long task, file; /* of telldir(3) */
+	bool expensive;  /* the files are: scan.c */
+	bool more;       /* told: the time was over before all was seen */
+};
+
+#define SCAN_ALL INT64_MAX
+
+/* The descriptors of that process, and of its other threads if its first thread shows none, for
+ * about so much processor time (SCAN_ALL: all of them), and one of them at least. Files of other
+ * devices than this one ("0:57") may be left out: where descriptors are expensive to read, that is
+ * looked at first. Returns how many there were; -1: that cannot be seen. */
+int scan_process(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us,
+                 scan_found_fn *found, void *ctx);
+/* The same for each of its threads: a thread may have descriptors of its own. */
+void scan_threads(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us,
+                  scan_found_fn *found, void *ctx);
 /* The same for every process that can be looked into. */
 void scan_all(const char *device, scan_found_fn *found, void *ctx);
 

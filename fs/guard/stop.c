@@ -11,8 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* When two of these fall together, a line may come twice. */
+/* So many numbers are remembered, each at one of some places. When all of these are another's, a
+ * line or a SIGTERM may come twice. */
 #define TOLD_COUNT 65536
+#define TOLD_PLACES 16
 
 struct stops {
 	struct page *page;
@@ -46,8 +48,11 @@ static uint64_t mix(uint64_t number)
 	return number ^ number >> 31;
 }
 
-/* `what`: a signal, or 0. A process cannot end and its number come back while one loss lasts,
- * without the kernel having given all other numbers meanwhile. */
+/* What is remembered of a process beside its signals. */
+enum { SPARED = 0, MET = 255 };
+
+/* `what`: a signal, or one of these. A process cannot end and its number come back while one loss
+ * lasts, without the kernel having given all other numbers meanwhile. */
 static uint64_t number_of_telling(const struct stop *stop, int what)
 {
 	return mix(mix(mix(stop->word) + (unsigned)stop->slot) +
@@ -57,13 +62,35 @@ static uint64_t number_of_telling(const struct stop *stop, int what)
 
 static bool was_said(struct stops *stops, uint64_t number)
 {
-	return atomic_load(&stops->told[number % TOLD_COUNT]) == number;
+	for (unsigned i = 0; i < TOLD_PLACES; i++)
+		if (atomic_load(&stops->told[(number + i) % TOLD_COUNT]) == number)
+			return true;
+	return false;
 }
 
 /* Says so to one of those who ask at the same time. */
 static bool is_first(struct stops *stops, uint64_t number)
 {
+	for (unsigned i = 0; i < TOLD_PLACES; i++) {
+		uint64_t is = 0;
+
+		if (atomic_compare_exchange_strong(&stops->told[(number + i) % TOLD_COUNT], &is,
+		                                   number))
+			return true;
+		if (is == number)
+			return false;
+	}
 	return atomic_exchange(&stops->told[number % TOLD_COUNT], number) != number;
+}
+
+void stops_forget(struct stops *stops)
+{
+	memset(stops->told, 0, sizeof(stops->told));
+}
+
+bool stop_is_first(struct stops *stops, const struct stop *stop)
+{
+	return is_first(stops, number_of_telling(stop, MET));
 }
 
 struct stop_who {
@@ -172,7 +199,7 @@ void stop_spare(struct stops *stops, const struct stop *stop)
 {
 	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
 
-	if (!is_first(stops, number_of_telling(stop, 0)))
+	if (!is_first(stops, number_of_telling(stop, SPARED)))
 		return;
 	name_lock(&who, stops, stop);
 	name_process(&who, stop);

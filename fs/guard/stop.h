@@ -32,6 +32,10 @@ struct stops;
 
 /* NULL: no memory. Shared with all children. */
 struct stops *stops_create(struct page *page);
+/* No lock is lost any more. */
+void stops_forget(struct stops *stops);
+/* The process was not met before in this loss. Says so once. */
+bool stop_is_first(struct stops *stops, const struct stop *stop);
 void stop_send(struct stops *stops, const struct stop *stop, int signal);
 /* It has the lock's file open, and its user may not be signalled for the taker. */
 void stop_spare(struct stops *stops, const struct stop *stop);

@@ -90,15 +90,16 @@ static const char *begin_trial(struct trial *trial, bool another)
 	return read(trial->fd, &byte, 1) == 1 ? NULL : "a process in trial has ended";
 }
 
-/* The guardian stops processes in the same way, in round.c. Sets errno unless it returns NULL. */
+/* The guardian stops processes in the same way, in look.c. Sets errno unless it returns NULL. */
 static const char *find_by_file(const struct trial *trial)
 {
 	struct sought sought = {.ino = trial->file.st_ino};
+	struct scan_place place = {0};
 	char device[32];
 
 	snprintf(device, sizeof(device), "%u:%u", major(trial->file.st_dev),
 	         minor(trial->file.st_dev));
-	if (scan_process(trial->pid, device, compare, &sought) < 0)
+	if (scan_process(trial->pid, device, &place, SCAN_ALL, compare, &sought) < 0)
 		return explain_failure("the files of a process cannot be read in /proc", errno);
 	errno = ENOENT;
 	return sought.found ? NULL : "/proc does not show which file a process has open";

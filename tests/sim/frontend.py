@@ -29,7 +29,7 @@ CASES = {place: names.split() for place, names in {
     'fs/files/ops.c': 'survive/remembered',
     'fs/files/value.c': 'users/budget_of_requests',
     'fs/guard/guardian.c': 'survive/helpers_killed',
-    'fs/guard/round.c': 'take/descriptor_hidden',
+    'fs/guard/look.c': 'take/descriptor_hidden',
     'fs/request/inbox.c': 'lost/paused',
     'fs/request/open_file.c': 'show/history',
     'fs/request/parked.c': 'survive/crash_answers',

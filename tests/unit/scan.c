@@ -95,15 +95,17 @@ static int64_t cost_of(int fd)
 
 static void every_descriptor_is_found(void **state)
 {
+	struct scan_place place = {0};
 	struct search search;
 	int fd = open_file(&search), again = dup(fd), other = open("/dev/null", O_RDONLY);
 
 	(void)state;
-	assert_true(scan_process(getpid(), search.device, note_file, &search) > 3);
+	assert_true(scan_process(getpid(), search.device, &place, SCAN_ALL, note_file, &search) >
+	            3);
 	assert_int_equal(search.found, 2);
 	assert_true(search.elsewhere > 0);
 	search.found = 0;
-	scan_threads(getpid(), search.device, note_file, &search);
+	scan_threads(getpid(), search.device, &place, SCAN_ALL, note_file, &search);
 	assert_int_equal(search.found, 2);
 	close(again);
 	close(other);
@@ -113,8 +115,36 @@ static void every_descriptor_is_found(void **state)
 	assert_int_equal(search.found, 0);
 }
 
+/* Without any time each part has one descriptor. Each descriptor is in one part. */
+static void parts_make_a_whole(void **state)
+{
+	struct search search;
+	struct scan_place place = {0}, parts = {0};
+	int fd = open_file(&search), again = dup(fd), all, seen = 0;
+
+	(void)state;
+	all = scan_process(getpid(), search.device, &place, SCAN_ALL, note_file, &search);
+	assert_false(place.more);
+	assert_int_equal(search.found, 2);
+	do {
+		assert_int_equal(
+			scan_process(getpid(), search.device, &parts, 0, note_file, &search), 1);
+		seen++;
+	} while (parts.more && seen < all);
+	assert_int_equal(seen, all);
+	assert_int_equal(search.found, 4);
+	parts = (struct scan_place){0};
+	do
+		scan_threads(getpid(), search.device, &parts, 0, note_file, &search);
+	while (parts.more);
+	assert_int_equal(search.found, 6);
+	close(again);
+	close(fd);
+}
+
 static void what_is_dear_is_not_read(void **state)
 {
+	struct scan_place place = {0};
 	struct search search;
 	int expensive = open_expensive(), first = open_file(&search), last, duplicates[EXPENSIVE];
 	int64_t each = cost_of(expensive), began;
@@ -124,7 +154,8 @@ static void what_is_dear_is_not_read(void **state)
 		duplicates[i] = dup(expensive);
 	last = dup(first);
 	began = cpu_us();
-	assert_true(scan_process(getpid(), search.device, note_file, &search) >= EXPENSIVE + 3);
+	assert_true(scan_process(getpid(), search.device, &place, SCAN_ALL, note_file, &search) >=
+	            EXPENSIVE + 3);
 	began = cpu_us() - began;
 	assert_int_equal(search.found, 2);
 	if (began > each * EXPENSIVE / 4)
@@ -141,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_descriptor_is_found),
+		cmocka_unit_test(parts_make_a_whole),
 		cmocka_unit_test(what_is_dear_is_not_read),
 	};
 

@@ -48,10 +48,32 @@ static void a_signal_that_reaches_nobody_is_not_told(void **state)
 	free(page);
 }
 
+/* Whoever has met one of many losers remembers that, until no lock is lost. */
+static void each_process_is_first_once(void **state)
+{
+	struct page *page = make_page();
+	struct stops *stops = stops_create(page);
+	struct process_ref process = {.fd = -1};
+	struct stop stop = {.process = &process};
+
+	(void)state;
+	assert_non_null(stops);
+	for (process.pid = 1; process.pid < 6000; process.pid++)
+		assert_true(stop_is_first(stops, &stop));
+	for (process.pid = 1; process.pid < 6000; process.pid++)
+		assert_false(stop_is_first(stops, &stop));
+	stops_forget(stops);
+	assert_true(stop_is_first(stops, &stop));
+	process.pid = 1;
+	assert_true(stop_is_first(stops, &stop));
+	free(page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_signal_that_reaches_nobody_is_not_told),
+		cmocka_unit_test(each_process_is_first_once),
 	};
 
 	alarm(60);

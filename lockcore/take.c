@@ -23,7 +23,7 @@ static void recheck_taker(void *ctx)
 	struct lc_taker *taker = ctx;
 
 	entry_touch(&taker->entry);
-	entry_write_since(&taker->entry); /* first: the watch is not to tell of it */
+	entry_write_since(&taker->entry); /* before the watch, which would report this write */
 	entry_watch(&taker->entry);
 	lock_recheck(taker->entry.lock);
 	taker_step(taker); /* its delete is tried again */
@@ -36,7 +36,8 @@ static int64_t probe_limit(const struct lc *lc)
 	return third < PROBE_US ? third : PROBE_US;
 }
 
-/* Only the ensemble can say that a lock is not free, or this mount, if it has it. */
+/* Nothing has said that the lock is not free: the ensemble has not answered, and this mount does
+ * not hold the lock. */
 static bool is_unanswered(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
@@ -60,7 +61,7 @@ static void limit_fired(void *ctx)
 	else if (taker->state == TAKER_HELD)
 		loss_by_limit(taker);
 	else if (taker->state == TAKER_LOST)
-		taker_give_up(taker); /* those who work under it cannot be stopped */
+		taker_give_up(taker); /* the time to stop its processes has passed */
 	if (taker->state != TAKER_WAITING)
 		taker_step(taker);
 }
@@ -92,7 +93,7 @@ struct lc_taker *taker_blank(void)
 	return taker;
 }
 
-/* What is asked for, of a new taker or the next time of the same one. */
+/* Sets what the request asks for, in a new taker or in one whose entry is used again. */
 static void set_request(struct lc_taker *taker, struct lc *lc, const struct lc_request *request)
 {
 	int64_t limit = request->wait_us ? request->wait_us : probe_limit(lc), now = lc_now(lc);
@@ -129,7 +130,8 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	return NULL;
 }
 
-/* The state of the lock, as far as it is known, decides how it begins. */
+/* What is known of the lock decides how the taker begins: refused, as an upgrade, with a listing,
+ * or with a create. */
 static void begin(struct lc_taker *taker, struct lc_taker *old)
 {
 	struct lock *lock = taker->entry.lock;
@@ -149,7 +151,7 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 	}
 }
 
-/* By the spare entry of the same process, or with a new one. NULL: no memory. */
+/* The taker whose spare entry serves this process, or a new taker. NULL: no memory. */
 static struct lc_taker *find_taker(struct lc *lc, const struct lc_request *request,
                                    struct lock *lock, size_t longest)
 {
@@ -158,7 +160,7 @@ static struct lc_taker *find_taker(struct lc *lc, const struct lc_request *reque
 	if (taker) {
 		set_request(taker, lc, request);
 		taker_reuse(taker);
-		lock_unuse(lock); /* it uses the lock already */
+		lock_unuse(lock); /* the taker has kept its own use of the lock */
 		return taker;
 	}
 	taker = make_taker(lc, request, lock);
@@ -173,7 +175,7 @@ static struct lc_taker *find_taker(struct lc *lc, const struct lc_request *reque
 
 static int take_lock(struct lc *lc, const struct lc_request *request, struct lc_taker **ret_taker)
 {
-	/* Of the entry's path, its digits, and its length field in the transaction. */
+	/* The entry's path with its digits, and the length field of that path in a transaction. */
 	size_t longest =
 		strlen(lc->root) + 1 + strlen(request->lock) + 1 + NAME_PREFIX_MAX + 10 + 4;
 	struct lock *lock;
@@ -227,7 +229,7 @@ bool lc_replace(struct lc_taker *taker, struct lc_taker *old)
 void lc_leave(struct lc_taker *taker)
 {
 	taker_part(taker);
-	/* Neither granted nor refused, as far as the frontend knows. */
+	/* The frontend was told of no grant and no refusal. */
 	if (taker->state == TAKER_WAITING || (taker->due_prev && taker->state != TAKER_LOST))
 		taker->entry.lock->lc->counters.abandoned++;
 	lc_watch_waiters(taker, NULL);
@@ -259,7 +261,7 @@ void lc_forfeit(struct lc *lc)
 		taker->loss = LOSS_FORFEITED;
 		taker_lose(taker);
 	}
-	lc_drain(lc); /* those who had not been told that they hold, too */
+	lc_drain(lc); /* refuses also the takers whose grant was not told: they wait again */
 }
 
 bool lc_idle(const struct lc *lc)

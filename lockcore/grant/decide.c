@@ -20,16 +20,16 @@
 
 struct slate {
 	struct next_entry *entries;
-	struct known_entry **known; /* the same */
+	struct known_entry **known; /* by the same index */
 	unsigned entry_count, entry_room;
 	struct next_taker *takers;
-	struct lc_taker **owners; /* the same */
+	struct lc_taker **owners; /* by the same index */
 	unsigned taker_count, taker_room;
 };
 
 /* ---- laying it out ---- */
 
-/* The array is as before where there is no memory. */
+/* False: no memory, and the array is unchanged. */
 static bool grow(void *array, unsigned room, size_t size)
 {
 	void *old, *more;
@@ -99,7 +99,8 @@ static enum next_state state_of(const struct lc_taker *taker)
 	case ENTRY_CREATING:
 		return NEXT_CREATING;
 	case ENTRY_UNKNOWN:
-		return entry->candidates > 0 ? NEXT_CREATING : NEXT_UNKNOWN; /* they are asked */
+		/* With candidates, reads under way tell which node is the entry. */
+		return entry->candidates > 0 ? NEXT_CREATING : NEXT_UNKNOWN;
 	case ENTRY_DELETING:
 		return NEXT_LEAVING;
 	case ENTRY_PRESENT:
@@ -112,7 +113,8 @@ static enum next_state state_of(const struct lc_taker *taker)
 	return taker->state == TAKER_HELD ? NEXT_HOLDING : NEXT_WAITING;
 }
 
-/* Before that it is not known which entries are ours, and on their way out. */
+/* A listing that was sent after the taker came was answered. While the outcome of a create is
+ * unknown, no listing tells which entries are ours. */
 static bool is_shown_since(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
@@ -145,7 +147,7 @@ static struct next_taker as_taker(const struct lc_taker *taker)
 		.shown_since = is_shown_since(taker),
 		.asked_since = is_asked_since(taker),
 		.sent = entry->sent,
-		/* In the zone only a listing lets somebody in. */
+		/* In the zone only a listing grants a lock: no leaver guards a hand-over. */
 		.in_doubt = entry->in_doubt || lock->known.in_zone,
 	};
 }
@@ -184,7 +186,8 @@ static bool add_all_takers(struct slate *slate, struct lock *lock)
 	return true;
 }
 
-/* The first waiter whose place is not known: takers stand in the order of their entries. */
+/* Adds the first waiter whose place is not known. Takers stand in the order of their entries, so
+ * such waiters are the last takers. */
 static bool add_unplaced(struct slate *slate, struct lock *lock)
 {
 	struct lc_taker *first = NULL, *last = lock->takers.all->prev;
@@ -219,7 +222,7 @@ static bool lay_entry(struct slate *slate, const struct lock *lock, struct known
 	return true;
 }
 
-/* `all`: also those behind waiters that must wait. */
+/* `all`: also the entries behind the first exclusive waiters, which must wait in any case. */
 static bool lay_entries(struct slate *slate, const struct lock *lock, bool all)
 {
 	unsigned room = lock_is_watched(lock) && lock->node.slots > 1 ? lock->node.slots : 1;
@@ -285,7 +288,8 @@ void decide_proved(struct entry *entry)
 	lock_touch(entry->lock);
 }
 
-/* The leavers before it guard it, and are tried with its check. */
+/* The taker was granted the lock behind own leavers: their entries guard the lock until its entry
+ * is seen. Deletes that were held back are tried again, with the check of its entry. */
 static void is_unproved(struct lock *lock, struct lc_taker *taker)
 {
 	lock->lc->counters.hand_offs++;
@@ -303,9 +307,9 @@ static void refuse(struct lc_taker *taker, int error)
 	taker_fail(taker, error);
 }
 
-/* The lease is compared with the clock for each grant. A grant that waits for more lease watches
- * the entry meanwhile. A taker that means the lock that had this name before has nothing to wait
- * for, and those behind it are judged anew: false. */
+/* Grants the lock, if the lease is long enough: it is compared with the clock for each grant. While
+ * a grant waits for more lease, its entry is watched. False: the taker meant a former lock of this
+ * name and was refused, so the takers behind it are to be judged anew. */
 static bool let_hold(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
@@ -322,7 +326,7 @@ static bool let_hold(struct lc_taker *taker)
 	return true;
 }
 
-/* False: it is to be decided once more. */
+/* False: the lock is to be decided once more. */
 static bool take_step(struct lc_taker *taker, const struct next_taker *next)
 {
 	switch (next->step) {
@@ -340,7 +344,7 @@ static bool take_step(struct lc_taker *taker, const struct next_taker *next)
 	case NEXT_WITHDRAW:
 		taker_withdraw(taker);
 		return true;
-	case NEXT_PASS: /* nobody comes before its entry any more */
+	case NEXT_PASS: /* later entries get higher numbers: no more come before its own */
 		taker->crowd = 0;
 		entry_touch(&taker->entry);
 		return true;
@@ -351,7 +355,7 @@ static bool take_step(struct lc_taker *taker, const struct next_taker *next)
 	return true;
 }
 
-/* False: it is to be decided once more. */
+/* False: the lock is to be decided once more. */
 static bool take_steps(struct lock *lock, const struct next_queue *queue)
 {
 	struct slate *slate = lock->lc->locks->slate;

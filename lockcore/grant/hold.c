@@ -25,7 +25,7 @@ bool lc_holds(struct lc_taker *taker)
 	}
 	if (lease_left(lease, now) > 0)
 		return !lease_doubted(lease, now);
-	loss_of_lease(lc); /* for ever, whatever comes after this moment */
+	loss_of_lease(lc); /* for ever: a later answer revives no lock */
 	return false;
 }
 

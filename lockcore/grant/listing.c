@@ -23,8 +23,8 @@
 
 /* ---- whose entries a listing shows ---- */
 
-/* An entry of no taker here. With the UUID of a create that was not answered, it may be that
- * one's. */
+/* The shown entry belongs to no taker here. With the UUID of a create that was not answered, it may
+ * be what that create has made. */
 static void match_stranger(struct lock *lock, const struct queue_entry *shown, uint64_t number)
 {
 	struct entry *entry = entry_named(lock, &shown->name);
@@ -48,8 +48,8 @@ static void match_shown(struct lock *lock, const struct queue *queue, uint64_t n
 	}
 }
 
-/* The listing was sent on a connection that was proved by a write. So an entry that is not in
- * it was never made, or is deleted. */
+/* The listing was sent on a connection that a write has proved. So an entry that the listing does
+ * not show was never made, or is deleted. */
 static void match_not_shown(struct lock *lock, uint64_t number)
 {
 	struct lc_taker *taker, *next;
@@ -60,7 +60,7 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 		if (entry->lists.last != number && entry->state == ENTRY_UNKNOWN &&
 		    !entry->pending) {
 			entry_not_found(entry);
-			taker_free_if_done(taker); /* a waiter's is created again, in order */
+			taker_free_if_done(taker); /* a waiter's entry is created again */
 		} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {
 			loss_by_listing(taker);
 		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
@@ -99,7 +99,7 @@ static void match_takers(struct lock *lock, const struct queue *queue, uint64_t 
 	step_all(lock);
 }
 
-/* A taker that means the lock that had this name before has nothing to wait for. */
+/* Refuses waiters that mean a former lock of this name: they have nothing to wait for. */
 static void refuse_misled(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
@@ -109,13 +109,13 @@ static void refuse_misled(struct lock *lock)
 			taker_fail(taker, -ENOENT);
 }
 
-/* Its entry may become spare, as long as nobody comes. */
+/* The newest taker's entry may become spare. Then the names are watched, to notice newcomers. */
 static bool last_is_repeated(const struct lock *lock)
 {
 	return lock->takers.all && lock->takers.all->prev->entry.repeated;
 }
 
-/* It began to probe before this listing was sent. */
+/* The taker was probing before this listing was sent. */
 static bool probes(const struct lc_taker *taker, const struct queue *queue)
 {
 	return taker->state == TAKER_WAITING && taker->wait == WAIT_PROBING &&
@@ -128,8 +128,8 @@ static bool waits_in_queue(const struct entry *entry)
 	       entry->state == ENTRY_PRESENT && entry->wanted;
 }
 
-/* The client of an *incompatible* child would not wait for our entries. Beside such an entry nobody
- * can be promised to be alone: nobody is let in until it is gone. */
+/* The client of an *incompatible* child would not wait for our entries. Beside such a child no
+ * holder can be promised to be alone, so waiters are refused until the child is gone. */
 static void refuse_beside_incompatible(struct lock *lock, const struct queue *queue,
                                        struct entry *const *owners)
 {
@@ -150,7 +150,7 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 
 /* ---- answers ---- */
 
-/* `queue` is in its true order. */
+/* Keeps what the listing shows. `queue` is in its true order. */
 static void know(struct lock *lock, struct queue *queue)
 {
 	struct entry **owners = calloc(queue->count + 1, sizeof(struct entry *));
@@ -186,11 +186,11 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 		reuse_end(lock);
 	lock_see_czxid(lock, answer->stat->czxid);
 	if (lock->node.version != answer->stat->version)
-		watch_fired(&lock->node.watch); /* or its event is on its way */
+		watch_fired(&lock->node.watch); /* it is spent: the data has changed */
 	queue.made = answer->stat->made;
 	match_takers(lock, &queue, number);
 	refuse_misled(lock);
-	/* Beside an incompatible entry nobody is let in, whatever the order. */
+	/* Beside an incompatible entry no taker is let in, whatever the order. */
 	if (queue.in_zone && !queue.incompatible)
 		order_find(lock, &queue, know);
 	else
@@ -198,9 +198,9 @@ static void judge_listing(struct lock *lock, const struct ensemble_answer *answe
 	queue_finish(&queue);
 }
 
-/* A server says that the lock is not there. Its entries went with it. But it may have been made
- * again, and a server that lags may not know that yet: a taker that has no entry there tries to
- * make one, which the leader answers. */
+/* A server says that the lock is gone: its entries went with it. But the lock may have been made
+ * again, and a server that lags may not know that yet. So a taker without an entry tries to make
+ * one, and the leader answers that. */
 static void judge_removed(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
@@ -222,8 +222,8 @@ static void judge_removed(struct lock *lock)
 	step_all(lock);
 }
 
-/* The lock is closed to us. A taker that holds it does so all the same, as far as is known. The
- * next listing may tell what is not known yet, and whether that has changed. */
+/* This mount may not list the lock: its waiters are refused, and its holders hold on. A later
+ * listing may be allowed, and then tells what is not known yet. */
 static void refuse_all(struct lock *lock, int error)
 {
 	struct lc_taker *taker, *next;
@@ -232,7 +232,7 @@ static void refuse_all(struct lock *lock, int error)
 		bool has_left = taker->state == TAKER_LEFT;
 
 		if (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)
-			loss_by_listing(taker); /* which frees it, if it has left */
+			loss_by_listing(taker); /* this frees a taker that has left */
 		if (!has_left && taker->state == TAKER_WAITING &&
 		    taker->entry.state != ENTRY_CREATING)
 			taker_fail(taker, error);
@@ -243,7 +243,8 @@ static void refuse_all(struct lock *lock, int error)
 		lock_recheck(lock);
 }
 
-/* The late entries of this listing are being asked. */
+/* Lists the lock again while a create that was given up may yet be done. Reads are under way for
+ * the late entries that this listing shows. */
 static void look_for_late(struct lock *lock, enum ensemble_result result)
 {
 	bool told = result == ENSEMBLE_OK || result == ENSEMBLE_NONODE;
@@ -302,7 +303,8 @@ static bool is_of_interest(const struct lock *lock)
 
 static void send_list(struct lock *lock)
 {
-	/* Any holder's going makes room; or somebody who comes is to end the use of an entry. */
+	/* Among several slots any holder that leaves makes room. Another taker that comes ends the
+	 * repeated use of an entry. */
 	bool watched = lock->lists.names_wanted || last_is_repeated(lock);
 
 	lock->lists.sent++;
@@ -324,7 +326,7 @@ void locks_flush(struct lc *lc)
 	batch_flush(lc);
 	DL_FOREACH_SAFE2(lc->locks->wanted, lock, next, lists.next) {
 		if (lock->batch.unsent > 0)
-			continue; /* a listing would not show those entries */
+			continue; /* a listing would not show the unsent entries */
 		lock_unwant_list(lock);
 		if (is_of_interest(lock))
 			send_list(lock);
@@ -354,7 +356,7 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 		if (lock->takers.waiting == 0)
 			reuse_end(lock);
 		else if (lock->node.slots > 1 || !last_is_repeated(lock))
-			lock_want_list(lock); /* else it tells of our own create, too */
+			lock_want_list(lock); /* else our own create fires it, too */
 		lock->lists.names_wanted = lock->node.slots > 1 && lock->takers.waiting > 0;
 		break;
 	}
@@ -379,7 +381,7 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 	else if (change == ENSEMBLE_DELETED && armed)
 		loss_of_node(taker_of(entry));
 	else if (change == ENSEMBLE_DELETED && entry->wanted)
-		lock_want_list(lock); /* a new connection has repeated the event */
+		lock_want_list(lock); /* the watch was spent: a new connection repeats the event */
 }
 
 void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)

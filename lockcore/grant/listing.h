@@ -10,9 +10,9 @@
 
 /* Sends the creates and deletes of this turn, and the listings that are wanted. */
 void locks_flush(struct lc *lc);
-/* There is contact again: brings everything up to date. */
+/* The session is ready again: watches and lists anew what is in use. */
 void locks_resume(struct lc *lc);
-/* The lease was extended. */
+/* The lease was extended: grants that waited for that are decided again. */
 void locks_fresh(struct lc *lc);
 void locks_session_ended(struct lc *lc);
 /* A watched node has changed. */

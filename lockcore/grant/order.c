@@ -22,8 +22,8 @@ struct order {
 	bool slots_known;
 	size_t count;
 	unsigned pending;
-	bool failed; /* something was not answered: list again */
-	bool again;  /* another listing came meanwhile */
+	bool failed; /* a czxid was not read: the lock is listed again */
+	bool again;  /* another listing wants its order, too: the lock is listed again */
 	struct order_item items[];
 };
 
@@ -42,8 +42,8 @@ static int compare_czxids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* An entry of ours may be gone since the listing; or it was gone before, and another node has
- * its number, which repeats, and so its whole name. */
+/* An own entry may be gone since the listing. Or it was gone before, and another node has its
+ * number, since numbers repeat, and so its whole name. */
 static void check_own(const struct order_item *item, const struct entry_name *name)
 {
 	struct entry *entry = entry_of_node(item->order->lock, item->znode, name);
@@ -160,7 +160,7 @@ void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
 	order->slots = queue->slots;
 	order->slots_known = queue->slots_known;
 	order->count = queue->count;
-	order->pending = 1; /* this function */
+	order->pending = 1; /* order_find() itself, until all reads are sent */
 	for (size_t i = 0; i < queue->count; i++) {
 		char *path = path_join(lock->path, queue->entries[i].znode);
 

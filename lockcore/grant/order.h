@@ -10,10 +10,9 @@
 #include "pure/queue.h"
 #include "lock/taker.h"
 
-/* Tells the queue in its true order; it is valid during the call. */
+/* Gets the queue in its true order. The queue is valid during the call. */
 typedef void order_fn(struct lock *lock, struct queue *queue);
-/* `done` is called later, if at all: where it cannot be found out now, the lock is listed
- * again. */
+/* `done` is called later, if at all: where the order cannot be found, the lock is listed again. */
 void order_find(struct lock *lock, const struct queue *queue, order_fn *done);
 
 #endif

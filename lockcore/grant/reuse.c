@@ -37,11 +37,12 @@
 
 #include <string.h>
 
-/* From the first grant of an entry on: for so many creates, which then take an eighth of the time,
- * and never so long that the entry of a holder would be watched. */
+/* An entry serves for the time of so many creates, from its first grant on: then its own create
+ * costs an eighth of the time. It never serves for so long that a holder's entry would be
+ * watched. */
 #define REUSE_CREATES 8
 #define REUSE_US LONG_HOLD_US
-/* For no longer is an entry spare, however slow a create is. */
+/* An entry is spare for this time at most, however slow a create is. */
 #define REUSE_IDLE_US 500
 
 static int64_t longest(const struct lc *lc)
@@ -51,7 +52,7 @@ static int64_t longest(const struct lc *lc)
 	return us < REUSE_US ? us : REUSE_US;
 }
 
-/* From the end of a hold to the next take. */
+/* The longest time from the end of a hold to the next take. */
 static int64_t longest_idle(const struct lc *lc)
 {
 	int64_t us = lc->entries->create_us;
@@ -59,7 +60,7 @@ static int64_t longest_idle(const struct lc *lc)
 	return us < REUSE_IDLE_US ? us : REUSE_IDLE_US;
 }
 
-/* What others see of the entry is true of any hold of that process, and nobody has its token. */
+/* What others see of the entry is true of any hold of that process, and its token was not given. */
 static bool is_plain(const struct lc_taker *taker)
 {
 	const struct entry_data *data = &taker->entry.data;

@@ -6,7 +6,8 @@
 
 #include <assert.h>
 
-/* False: it waits again, since the lock may not be good any more. */
+/* False: the lease is over or in doubt. The frontend knows nothing of the grant yet, so
+ * taker_lose() sets the taker waiting again. */
 static bool may_tell_grant(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;

@@ -31,9 +31,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Unanswered at a time. One thread's release, and its next take, wait for nothing. */
+/* Requests that are unanswered at a time. A thread that releases its lock and takes it again
+ * waits for none of them. */
 #define FLIGHTS_MAX 4
-/* Fewer go singly: that gives the Stat. */
+/* Fewer requests go singly: the answer of a single create has the Stat. */
 #define TOGETHER_MIN 3
 
 struct batch_item {
@@ -93,7 +94,7 @@ bool batch_add(struct entry *entry)
 	return true;
 }
 
-/* It certainly did not happen: before all that came later. */
+/* The request has certainly not happened: it is sent again, alone, before all that came later. */
 static void send_again(struct entry *entry)
 {
 	struct batch *batch = entry->lock->lc->batch;
@@ -133,8 +134,9 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 	entry->lock->lc->entries->events->changed(entry);
 }
 
-/* Of a guard and the check alone: one of the two entries is not there, as a rule. What is shown of
- * the next one from here on is newer than its grant. */
+/* A transaction of one guard's delete and the check of the next holder's entry was refused: one of
+ * the two entries is gone, as a rule. What is shown of the next holder's entry from here on is
+ * newer than its grant. */
 static void guard_refused(struct entry *guard, struct entry *next)
 {
 	struct lock *lock = guard->lock;
@@ -276,7 +278,7 @@ static void take_op(struct multi *multi, struct entry *entry, const struct ensem
 	multi->bytes += strlen(op->path) + (size_t)op->data_len + 64;
 }
 
-/* For an operation and a check. */
+/* Sends the transaction, unless an operation and a check fit into it. */
 static void make_place(struct lc *lc, struct multi *multi)
 {
 	if (multi->count + 2 > ENSEMBLE_OPS_MAX ||
@@ -284,7 +286,8 @@ static void make_place(struct lc *lc, struct multi *multi)
 		send_multi(lc, multi);
 }
 
-/* The leaver's entry guards the lock until that of the next one was seen. */
+/* Adds the check of the next holder's entry: until that is seen, the leaver's entry guards the
+ * lock. False: no memory. */
 static bool take_check(struct multi *multi, struct entry *next)
 {
 	struct ensemble_op op = {
@@ -308,8 +311,8 @@ static enum next_delete how_to_delete(const struct entry *entry)
 	                   lock->grant.held_back);
 }
 
-/* One check is enough for all deletes of its lock in a transaction. False: no memory, or it is held
- * back. */
+/* One check is enough for all deletes of its lock in a transaction. False: no memory, or the delete
+ * is held back. */
 static bool take_delete(struct multi *multi, struct entry *entry, const struct ensemble_op *op,
                         enum next_delete how)
 {
@@ -326,7 +329,8 @@ static bool take_delete(struct multi *multi, struct entry *entry, const struct e
 	return true;
 }
 
-/* A delete with a check has it alone. */
+/* `alone`: in no transaction with others. A delete that needs a check has a transaction with
+ * that. */
 static void send_delete(struct multi *multi, struct entry *entry, struct ensemble_op *op,
                         bool alone)
 {
@@ -353,7 +357,7 @@ static void send_delete(struct multi *multi, struct entry *entry, struct ensembl
 	}
 }
 
-/* False: it has to wait for the one before it. */
+/* False: the create has to wait until the one before it is answered. */
 static bool send_entry(struct entry *entry, struct multi *multi)
 {
 	struct lock *lock = entry->lock;
@@ -387,7 +391,8 @@ static bool send_entry(struct entry *entry, struct multi *multi)
 static void send_all(struct lc *lc, size_t count, enum entry_state which, struct multi *multi)
 {
 	for (size_t i = 0; i < count; i++) {
-		/* Which may move when one that could not go is added again. */
+		/* Looked up anew: the array moves when an entry that could not be sent is added
+		 * again. */
 		struct entry *entry = lc->batch->entries[i];
 
 		if (entry && entry->state == which && send_entry(entry, multi))

@@ -19,9 +19,9 @@ bool batch_add(struct entry *entry);
 /* Sends what is unsent, unless much is under way. */
 void batch_flush(struct lc *lc);
 void batch_send(struct lc *lc);
-/* Contact is lost: unsent requests stay unsent. */
+/* The connection is lost: requests that are unsent count as not done. */
 void batch_clear(struct lc *lc);
-/* As lc_submit(), behind all that is unsent. */
+/* Does as lc_submit(), behind all that is unsent. */
 void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
 void batch_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
                       ensemble_answer_fn *answer, void *ctx);

@@ -18,7 +18,7 @@ struct entry *entry_find(const struct lc *lc, uint64_t id)
 	return entry_of_link(table_find(&lc->entries->by_id, id));
 }
 
-/* It has its id. 0 or -ENOMEM. */
+/* The entry has its id already. 0 or -ENOMEM. */
 static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
 {
 	entry->lock = lock;
@@ -84,7 +84,7 @@ struct entry *entry_of_node(struct lock *lock, const char *znode, const struct e
 
 /* ---- its state ---- */
 
-/* The only place that changes it, but for taker_record.c. */
+/* The only place that changes an entry's state, but for taker_record.c. */
 static void set_entry_state(struct entry *entry, enum entry_state state)
 {
 	switch (entry->state) {
@@ -188,7 +188,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
 		set_entry_state(entry, ENTRY_UNKNOWN);
 		entry->lock->batch.unresolved = true;
-		lock_want_list(entry->lock); /* the connection may live */
+		lock_want_list(entry->lock); /* the connection may still live */
 	} else {
 		not_made(entry, answer);
 	}
@@ -234,14 +234,14 @@ void entry_unsent(struct entry *entry)
 
 /* ---- a create of unknown outcome ---- */
 
-/* A node with all of the name that the create was sent with. It may be the entry; and it may
- * be a copy, which another client has made. The session that the node belongs to tells. */
+/* A node with all of the name that the create was sent with. It may be the entry, or a copy that
+ * another client has made. The session that the node belongs to tells which. */
 struct entry_candidate {
 	struct entry *entry;
 	char *znode;
 };
 
-/* Whether the answer says whose node it is, and whether there is one. */
+/* The answer says whose node it is, or that there is none. */
 static bool tells_whose(enum ensemble_result result)
 {
 	return result == ENSEMBLE_OK || result == ENSEMBLE_NONODE || result == ENSEMBLE_NOAUTH;
@@ -316,7 +316,7 @@ void entry_found(struct entry *entry, const char *znode, uint64_t number)
 	assert(entry_may_be(entry, znode));
 	entry->lists.last = number;
 	if (entry->candidates > 0 && entry->lists.asked != number)
-		return; /* those of an earlier listing are being asked */
+		return; /* nodes of an earlier listing are being read */
 	if (entry->candidates == 0)
 		entry->candidate_lost = false;
 	entry->lists.asked = number;

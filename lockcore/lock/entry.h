@@ -28,28 +28,30 @@
 /* Callbacks of an entry, to the layer above. Any of them may change the states of takers; none of
  * them frees an entry but `changed`, which comes last. */
 struct entry_events {
-	/* It is there. `made`: its create was answered OK just now. */
+	/* The entry is there. `made`: its create was answered OK just now. */
 	void (*present)(struct entry *entry, bool made);
-	/* Its create was refused for good: it is absent. */
+	/* The create was refused for good: the entry is absent. */
 	void (*not_made)(struct entry *entry, enum ensemble_result why);
-	/* It is about to become absent: its place is still known. */
+	/* The entry is about to become absent: its place is still known. */
 	void (*absent)(struct entry *entry);
-	/* It was there after it got the lock, while own leavers stood before it: grant/decide.c. */
+	/* The ensemble has shown the entry since its taker was granted the lock behind own leavers:
+	 * grant/decide.c. */
 	void (*seen)(struct entry *entry);
-	/* It is gone for certain, not deleted from here; a listing may still show its name. */
+	/* The entry is gone for certain, and this mount has not deleted it. A listing may still
+	 * show its name. */
 	void (*gone)(struct entry *entry);
-	/* Somebody has marked it: it is to be given up. */
+	/* An evictor has marked the entry: its taker is to give it up. */
 	void (*marked)(struct entry *entry, const char *by);
-	/* Something could not be done now: try again in a second. */
+	/* A request could not be sent, or was refused: the taker is to try again in a second. */
 	void (*later)(struct entry *entry);
-	/* An answer has changed something: do the next step. */
+	/* An answer has changed something of the entry: its taker is to do the next step. */
 	void (*changed)(struct entry *entry);
 };
 
 struct entries {
 	const struct entry_events *events;
 	struct table by_id;
-	unsigned there;    /* are not ABSENT */
+	unsigned there;    /* entries that are not ABSENT */
 	int64_t create_us; /* with reuse: how long a create takes, the mean of some; 0: not known */
 	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
 	unsigned looks;          /* reads of entries for letters, under way */
@@ -89,8 +91,8 @@ struct entry {
 	bool in_doubt : 1; /* a delete of it may have been done: an unchecked one was sent, or one
 	                          * was not answered */
 	bool alone : 1;    /* batch.c: its create or delete failed in a transaction */
-	bool candidate_lost : 1; /* UNKNOWN: a node that may be it could not be asked */
-	bool repeated : 1;       /* it may become spare, unless somebody comes: grant/reuse.c */
+	bool candidate_lost : 1; /* UNKNOWN: the owner of a node that may be it could not be read */
+	bool repeated : 1;       /* it may become spare: grant/reuse.c */
 	unsigned pending;        /* answers outstanding that name this entry */
 
 	/* The node. */
@@ -98,7 +100,7 @@ struct entry {
 	int64_t number;
 	int64_t czxid;       /* 0: not known, it was made in a transaction */
 	int32_t version;     /* of its data */
-	unsigned candidates; /* UNKNOWN: nodes that may be it, and are being asked */
+	unsigned candidates; /* UNKNOWN: nodes that may be it, and are being read */
 	struct watch watch;
 	int64_t sent_us;          /* batch.c: its last create or delete */
 	struct known_entry known; /* its place in the queue */
@@ -107,7 +109,7 @@ struct entry {
 	struct entry_data data;
 };
 
-/* NULL: none has that id. */
+/* NULL: no entry has that id. */
 struct entry *entry_find(const struct lc *lc, uint64_t id);
 /* All entries, in an order that means nothing. One is not to be freed before the next was asked
  * for. NULL: the first; there are no more. */
@@ -120,11 +122,12 @@ static inline struct entry *entry_next(const struct lc *lc, const struct entry *
 	for ((entry) = entry_next(lc, NULL); (entry) && ((next) = entry_next(lc, entry), true); \
 	     (entry) = (next))
 
-/* The reason that was given to the entry is freed by it. 0 or -ENOMEM. */
+/* 0 or -ENOMEM. The entry frees its reason. */
 int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
 void entry_finish(struct entry *entry);
 
-/* One that was read from its record, with its id, name, number and state. */
+/* Enters an entry that was read from its record, with its id, name, number and state. 0 or
+ * -ENOMEM. */
 int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock);
 
 static inline const struct entry_events *entry_events(const struct entry *entry)
@@ -132,13 +135,13 @@ static inline const struct entry_events *entry_events(const struct entry *entry)
 	return entry->lock->lc->entries->events;
 }
 
-/* Something of it has changed that is saved. */
+/* A field of the entry has changed that is recorded. */
 static inline void entry_touch(struct entry *entry)
 {
 	record_touch(&entry->record);
 }
 
-/* It is in the queue. */
+/* The entry is in the queue. */
 static inline bool entry_is_queued(const struct entry *entry)
 {
 	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
@@ -167,15 +170,15 @@ static inline char *entry_path(const struct entry *entry)
 void entry_begin(struct entry *entry);
 void entry_created(struct entry *entry, const struct ensemble_answer *answer);
 void entry_deleted(struct entry *entry, const struct ensemble_answer *answer);
-/* Its create or delete was not sent, or has certainly not happened. */
+/* The create or delete was not sent, or has certainly not happened. */
 void entry_unsent(struct entry *entry);
 /* PRESENT <-> DELETING, before anything is sent. */
 void entry_set_deleting(struct entry *entry, bool deleting);
-/* It is gone: deleted, or with its lock or session. */
+/* The entry is gone: deleted, or with its lock or session. */
 void entry_set_absent(struct entry *entry);
 /* UNKNOWN, and the node may be it, by its name. */
 bool entry_may_be(const struct entry *entry, const char *znode);
-/* Listing number `number` shows such a node; or shows none. */
+/* Listing number `number` shows such a node. A listing shows none. */
 void entry_found(struct entry *entry, const char *znode, uint64_t number);
 void entry_not_found(struct entry *entry);
 

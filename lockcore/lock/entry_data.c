@@ -72,7 +72,7 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_NONODE:
 		not_there(entry);
 		break;
-	case ENSEMBLE_NOAUTH: /* who has closed it could delete it as well */
+	case ENSEMBLE_NOAUTH: /* whoever has closed the node could delete it as well */
 		break;
 	case ENSEMBLE_GONE:
 		return;
@@ -121,11 +121,11 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_GONE)
 		return;
 	if (good) {
-		if (entry->lock->grant.held_back) /* asked behind the write that was refused */
+		if (entry->lock->grant.held_back) /* the delete was refused before this read */
 			entry_events(entry)->seen(entry);
 		entry_write(entry);
 	} else if (answer->result == ENSEMBLE_OK) {
-		/* It is gone; a listing says so to all. */
+		/* Another node has its name: entry_read() has said that the entry is gone. */
 	} else if (answer->result == ENSEMBLE_NONODE) {
 		not_there(entry);
 	} else if (answer->result != ENSEMBLE_UNKNOWN) {
@@ -156,7 +156,7 @@ bool entry_watch(struct entry *entry)
 
 /* ---- since when it is held, and why ---- */
 
-/* Of an entry whose data is written, or waits for that. */
+/* The turn of an entry whose data is written, or waits to be written. */
 struct data_write {
 	struct gate_item item;
 	struct entry *entry;
@@ -193,7 +193,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 		entry->data.dirty = true;
 		break;
 	case ENSEMBLE_BADVERSION:
-		/* Somebody has written to it: read that first. */
+		/* Another client has written to the entry: that is read first. */
 		entry->data.dirty = true;
 		watch_fired(&entry->watch);
 		entry_watch(entry);

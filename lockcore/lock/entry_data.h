@@ -13,7 +13,7 @@ size_t entry_format(const struct entry *entry, char *ret_data); /* NODE_DATA_ENT
 bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
 /* Watches it, unless its watch is good. False: no memory, and later() was told. */
 bool entry_watch(struct entry *entry);
-/* Asks for it, unless a watch tells of a mark. False: no memory. */
+/* Reads it, to find a mark, unless a good watch would report one. False: no memory. */
 bool entry_look(struct entry *entry);
 /* Writes what is dirty. */
 void entry_write(struct entry *entry);

@@ -14,7 +14,7 @@ static void take_out(struct lock *lock, struct known_entry *known)
 	free(known);
 }
 
-/* All from this entry on: no listing has shown what is there. */
+/* Takes out all entries from this one on: no listing has shown what stands there. */
 static void cut_off(struct lock *lock, struct known_entry *from)
 {
 	lock->lists.shown = 0;
@@ -55,7 +55,8 @@ static void doubt_those_before(const struct lock *lock, const struct known_entry
 		known->doubtful = true;
 }
 
-/* It is gone. What was seen before that may be gone since, without a word: it was not watched. */
+/* The entry is gone. What was seen before that may be gone since then, without an event: it was not
+ * watched. */
 static void remove_known(struct lock *lock, struct known_entry *known)
 {
 	struct known_entry *next = known->next;
@@ -117,7 +118,7 @@ static struct known_entry *begin_own(struct entry *entry)
 	return &entry->known;
 }
 
-/* No entry before it can be missing: all up to the number before are known. */
+/* No entry before this one is missing from the queue: all up to the number before are known. */
 static bool comes_next(const struct entry *entry)
 {
 	const struct lock_known *known = &entry->lock->known;
@@ -126,7 +127,8 @@ static bool comes_next(const struct entry *entry)
 	       entry->number < NAME_NUMBER_ZONE && !known->in_zone && lock_is_watched(entry->lock);
 }
 
-/* Behind all with smaller numbers. Another client may have made one with a greater number. */
+/* Puts the entry behind all with smaller numbers. A node that was made by hand may have a greater
+ * number. */
 static void insert(struct lock *lock, struct known_entry *known)
 {
 	struct known_entry *after = lock->known.entries;
@@ -141,7 +143,8 @@ static void insert(struct lock *lock, struct known_entry *known)
 		DL_APPEND(lock->known.entries, known);
 }
 
-/* A listing has shown it as a stranger's. */
+/* A listing has shown the entry when it was not known to be our own: it takes its place in the
+ * queue. */
 static void claim(struct entry *entry)
 {
 	struct lock *lock = entry->lock;
@@ -197,7 +200,7 @@ bool known_listed(struct lock *lock, const struct queue *queue, struct entry *co
 {
 	known_forget(lock);
 	if (queue->incompatible)
-		return true; /* nobody is let in: so nobody's place is known */
+		return true; /* no taker is let in, so no place needs to be known */
 	for (size_t i = 0; i < queue->count; i++) {
 		struct known_entry *known =
 			owners[i] ? begin_own(owners[i]) : begin_other(lock, &queue->entries[i]);

@@ -23,11 +23,13 @@ bool known_listed(struct lock *lock, const struct queue *queue, struct entry *co
 void known_present(struct entry *entry, bool made);
 /* An own entry is gone for certain. */
 void known_gone(struct entry *entry);
-/* Another client's entry of that name is. */
+/* Another client's entry of that name is gone for certain. */
 void known_other_gone(struct lock *lock, const char *znode);
-/* The lock's node may be another one, or nothing is to be remembered. */
+/* Forgets the whole queue: the lock's node may be another one, the connection is new, or memory is
+ * to be freed. */
 void known_forget(struct lock *lock);
-/* The number of slots has changed, or may have: what was shown, or seen, was shown with another. */
+/* The number of slots has changed, or may have: what listings have shown, and what was seen, was
+ * with the former number. */
 void known_other_slots(struct lock *lock);
 
 /* A decision was made by what was seen. A later one must not rely on that: an entry that nobody
@@ -44,7 +46,7 @@ static inline void known_see(struct entry *entry)
 	lock_touch(entry->lock);
 }
 
-/* As in K3. */
+/* The entry was seen, as in K3 of pure/next.h. */
 static inline bool known_is_seen(const struct entry *entry)
 {
 	return entry->seen_in == entry->lock->known.era || entry_is_seen(entry);

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Asked at a time, since all that is sent in a turn goes before the next heartbeat. Those that are
- * left are shown by the listing that follows a deletion. */
+/* So many nodes are read at a time, since all that is sent in a turn goes before the next
+ * heartbeat. The listing that follows a deletion shows those that are left. */
 #define LATE_ASKED_MAX 64
 
 struct late_node {
@@ -30,7 +30,7 @@ struct late_node {
 	char *znode;
 };
 
-/* Its create is not answered, or is to be sent. */
+/* The entry's create is not answered, or is to be sent. */
 static bool awaits_a_name(struct entry *entry)
 {
 	return entry->state == ENTRY_CREATING || entry->state == ENTRY_UNKNOWN ||
@@ -96,7 +96,7 @@ static void owner_answered(void *ctx, const struct ensemble_answer *answer)
 	struct lock *lock = node->lock;
 	struct entry_name name;
 	bool known = answer->result == ENSEMBLE_NONODE || answer->result == ENSEMBLE_NOAUTH ||
-	             answer->result == ENSEMBLE_GONE; /* a mount may read its own */
+	             answer->result == ENSEMBLE_GONE; /* NOAUTH: a mount may read its own nodes */
 
 	if (answer->result == ENSEMBLE_OK) {
 		bool ours = answer->stat->ephemeral_owner == lock->lc->session->id;
@@ -135,7 +135,7 @@ void late_found(struct lock *lock, const char *znode, const struct entry_name *n
 
 	if (!is_nobodys(lock, znode, name) || lock->late.asked == LATE_ASKED_MAX ||
 	    (lock->late.asked > 0 && lock->late.listing != number))
-		return; /* those of an earlier listing are being asked */
+		return; /* nodes of an earlier listing are being read */
 	node = make_node(lock, znode);
 	path = path_join(lock->path, znode);
 	if (!node || !path) {

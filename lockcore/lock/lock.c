@@ -17,7 +17,7 @@
 #define RECHECK_US (60 * 1000000LL)
 /* Idle locks that stay watched, at most. */
 #define IDLE_MAX 256
-/* Entries of other clients that an idle lock keeps. */
+/* Entries of other clients that an idle lock keeps, at most. */
 #define OTHERS_KEPT 16
 
 static void recheck_fired(void *ctx)
@@ -28,7 +28,8 @@ static void recheck_fired(void *ctx)
 	lock_want_list(lock);
 }
 
-/* The paths of two entries that a waiter waits for, of one of ours, and of the lock itself. */
+/* What is watched of a lock in use: the paths of two entries that a waiter waits for, of one of
+ * ours, and of the lock itself. */
 static size_t full_weight(const struct lock *lock)
 {
 	return 4 * (strlen(lock->path) + 4) + 3 * (1 + NAME_PREFIX_MAX + 10);
@@ -146,7 +147,7 @@ static void become_idle(struct lock *lock)
 	quota_set_watched(lc, &lock->node.charge,
 	                  watch_is_armed(&lock->node.watch) ? strlen(lock->path) : 0);
 	if (lc->locks->idle_count > IDLE_MAX)
-		forget_lock(lc->locks->idle); /* the one that has been so for longest */
+		forget_lock(lc->locks->idle); /* the one that has been idle for longest */
 }
 
 void locks_forget_idle(struct lc *lc)

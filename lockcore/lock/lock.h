@@ -15,7 +15,7 @@ struct locks {
 	struct lock *by_path;
 	struct lock *wanted;  /* want a listing sent */
 	struct lock *touched; /* something has changed: grant/decide.c looks at them */
-	struct lock *idle;    /* without takers, kept for what is known of them */
+	struct lock *idle;    /* have no takers, and are kept for what is known of them */
 	unsigned idle_count;
 	int64_t closed_said_us; /* when it was last reported that an entry may not be read */
 	struct slate *slate;    /* grant/decide.c: room for one lock at a time */
@@ -24,7 +24,7 @@ struct locks {
 /* taker.c: the takers of this mount. */
 struct lock_takers {
 	struct lc_taker *all;      /* in the order of their creates, so of their entries */
-	unsigned waiting, holding; /* how many of them do */
+	unsigned waiting, holding; /* how many of them wait, or hold */
 	unsigned writing;          /* how many hold exclusively */
 	bool picky;                /* one of them may be refused for what stands before it */
 };
@@ -37,7 +37,7 @@ struct lock_node {
 	unsigned slots;           /* how many may hold the lock exclusively; 0: not known */
 	int32_t version;          /* of the data that said so */
 	struct lc_lock_info info; /* all that was read together with the watch, */
-	bool is_entry;            /*   of what is no lock */
+	bool is_entry;            /* the node is an entry, and no lock */
 };
 
 /* An entry of the known queue. */
@@ -67,7 +67,7 @@ struct lock_known {
 #define OTHERS_WATCHED 2
 struct lock_others {
 	struct other_watch *watches[OTHERS_WATCHED]; /* or NULL */
-	struct lc_ahead *ahead;                      /* the one that has gone last; NULL: none */
+	struct lc_ahead *ahead;                      /* the entry that has gone last; NULL: none */
 };
 
 /* batch.c: creates and deletes of entries. */
@@ -76,7 +76,7 @@ struct lock_batch {
 	unsigned creates;    /*   creates among them */
 	bool last_write_ok;  /* the last write was good */
 	bool together;       /* a create is under way with others */
-	bool unresolved;     /* an entry's outcome is unknown: nobody queues before that */
+	bool unresolved;     /* a create's outcome is unknown: no other create is sent */
 	uint64_t checked_in; /* the transaction that has the check of the unproved entry */
 };
 
@@ -84,14 +84,14 @@ struct lock_batch {
 struct lock_grant {
 	struct entry *unproved; /* got the lock while own leavers stood before it, and was not seen
 	                         * since: they are deleted only with the check that it is there */
-	bool held_back;         /* that was refused: deletes wait until it was seen */
+	bool held_back;         /* such a delete was refused: deletes wait until it was seen */
 	bool lease_awaited;     /* a grant waits for more lease */
 };
 
 /* grant/reuse.c: one process takes the lock again and again. */
 struct lock_repeat {
 	int64_t left_us; /* when the last holder left, and who it was */
-	pid_t pid;       /* 0: nobody, or one whose next take is not to be repeated */
+	pid_t pid;       /* 0: no holder, or one whose entry is not to serve again */
 	uid_t uid;
 	int64_t granted_us;     /* when the entry of the last holder was granted first */
 	unsigned long spare_in; /* the connection on which it became spare */
@@ -99,8 +99,8 @@ struct lock_repeat {
 
 /* late.c: a create that was given up may yet be done. */
 struct lock_late {
-	int64_t until_us; /* so long the lock is listed, with takers or without; 0: there is none */
-	unsigned asked;   /* nodes that are being asked whose they are, or deleted */
+	int64_t until_us; /* until then the lock is listed; 0: there is no such create */
+	unsigned asked;   /* nodes whose owners are being read, or that are being deleted */
 	uint64_t listing; /*   the listing that showed them */
 	bool deleted;     /*   one of them was deleted: the lock is listed again */
 };
@@ -109,11 +109,11 @@ struct lock_late {
 struct lock_lists {
 	uint64_t sent; /* so far */
 	unsigned pending;
-	uint64_t shown;    /* the last one that was answered on this connection; 0: none */
+	uint64_t shown;    /* the last one that this connection has answered; 0: none */
 	uint64_t watching; /* the one that has left a watch of the names; 0: none */
 	bool wanted;
 	bool names_wanted;        /* with a watch of the names */
-	bool later;               /* only when the timer has run out: something was refused */
+	bool later;               /* not before the timer fires: a read was refused */
 	struct lock *prev, *next; /* in locks->wanted */
 	struct timer recheck;
 	struct order *order; /* the czxids of the entries are being read: order.c */
@@ -136,7 +136,7 @@ struct lock {
 	struct lock *touched_prev, *touched_next;
 	struct lock *idle_prev, *idle_next;
 	bool touched;
-	bool idle; /* no takers, but watched still */
+	bool idle; /* it has no takers, and is kept for what is known of it */
 };
 
 /* The lock of that name, made if need be, in use by the caller. `uid`: the user that asks. 0 or
@@ -151,21 +151,22 @@ void lock_use(struct lock *lock);
 void lock_unuse(struct lock *lock);
 /* The same for a lock whose watch has fired. */
 void lock_free_if_unused(struct lock *lock);
-/* There is no room for watches. */
+/* Frees all idle locks: the watches of others need their room. */
 void locks_forget_idle(struct lc *lc);
 
 /* The lock is listed at the end of this turn. */
 void lock_want_list(struct lock *lock);
 void lock_unwant_list(struct lock *lock);
-/* List it again after a while, in any case. */
+/* Lists the lock again after 60 s, in any case. */
 void lock_recheck(struct lock *lock);
 /* A create in it was given up, and may yet be done: the lock is kept, and listed again after a
  * while. */
 void lock_expect_late(struct lock *lock);
 void lock_expect_none(struct lock *lock);
-/* List it again soon, and not before: there was no memory, or the ensemble has refused a read. */
+/* Lists the lock again in a second, and not before: there was no memory, or the ensemble has
+ * refused a read. */
 void lock_list_later(struct lock *lock);
-/* List it again in a second: something cannot be watched. */
+/* Lists the lock again within a second: an entry in it cannot be watched. */
 void lock_list_each_second(struct lock *lock);
 
 /* The lock's own node is watched, on this connection: it has not been removed and made again,
@@ -175,8 +176,8 @@ static inline bool lock_is_watched(const struct lock *lock)
 	return watch_is_good(lock->lc, &lock->node.watch);
 }
 
-/* What is known of it has changed, or one of its takers: who holds is decided at the end of the
- * turn. */
+/* What is known of the lock, or one of its takers, has changed: who holds is decided at the end of
+ * the turn. */
 static inline void lock_touch(struct lock *lock)
 {
 	if (lock->touched)

@@ -140,7 +140,7 @@ static void drop_other(struct other_watch **place)
 	if (watch_is_armed(&other->watch))
 		give_up_node(other->lock, other->znode);
 	if (!watch_is_pending(&other->watch))
-		free_other(other); /* or its answer frees it */
+		free_other(other); /* else its answer frees it */
 }
 
 void lock_watch_none(struct lock *lock)
@@ -181,7 +181,7 @@ static void remember_ahead(struct other_watch *other, const struct ensemble_answ
 	other->ahead = make_ahead(other->znode, &name, &info);
 }
 
-/* The engine itself makes no use of it. */
+/* Only the frontend uses what is remembered of the entry that went last. */
 struct lc_ahead *lc_take_ahead(struct lc_taker *taker)
 {
 	struct lc_ahead *ahead = taker->entry.lock->others.ahead;
@@ -190,7 +190,7 @@ struct lc_ahead *lc_take_ahead(struct lc_taker *taker)
 	return ahead;
 }
 
-/* It is gone for certain, and waited for no more. */
+/* The watched entry is gone for certain: no taker waits for it any more. */
 static void other_gone(struct other_watch **place)
 {
 	struct other_watch *other = *place;
@@ -213,7 +213,7 @@ static void other_answered(void *ctx, const struct ensemble_answer *answer)
 
 	watch_answered(lock->lc, &other->watch, answer->result == ENSEMBLE_OK);
 	if (!place || *place != other) {
-		/* It was given up meanwhile. */
+		/* The watch was given up meanwhile. */
 		if (answer->result == ENSEMBLE_OK && !place)
 			give_up_node(lock, other->znode);
 		free_other(other);
@@ -222,7 +222,7 @@ static void other_answered(void *ctx, const struct ensemble_answer *answer)
 	} else if (answer->result == ENSEMBLE_NONODE) {
 		other_gone(place);
 	} else if (answer->result != ENSEMBLE_GONE) {
-		/* Whatever was found instead of the entry: look again. */
+		/* The read was refused, or its answer was lost. */
 		look_again(lock, answer->result);
 	}
 }
@@ -265,7 +265,7 @@ static void watch_other(struct lock *lock, const char *znode)
 	struct other_watch **place = find_other(lock, znode);
 
 	if (!place && strlen(znode) >= NAME_MAX_WHOLE) {
-		/* It is longer than what the lock is charged for. */
+		/* The lock is charged for shorter paths. */
 		lock_list_each_second(lock);
 		return;
 	}
@@ -314,11 +314,11 @@ void lock_other_changed(struct lock *lock, const char *znode, enum ensemble_chan
 
 	if (!place)
 		return;
-	/* An event that a new connection repeats may be of a node that was made since. */
+	/* A new connection repeats events: such an event may be of a node that was made since. */
 	good = watch_is_good(lock->lc, &(*place)->watch);
 	watch_fired(&(*place)->watch);
 	if (change == ENSEMBLE_DELETED && good)
 		other_gone(place);
 	else
-		lock_touch(lock); /* if it is still waited for, it is watched anew */
+		lock_touch(lock); /* an entry that still bars the way is watched anew */
 }

@@ -62,8 +62,9 @@ void loss_of_node(struct lc_taker *taker)
 	taker_lose(taker);
 }
 
-/* A holder has lost the lock either way. A waiter is told when a write was answered: the
- * ensemble answers none after the end of the session, which the listing may have shown. */
+/* A holder has lost the lock, whether it was evicted or the session has ended. A waiter is told of
+ * an eviction only when a write was answered: that shows that the session lives, whose end the
+ * listing may have shown. */
 void loss_by_listing(struct lc_taker *taker)
 {
 	if (taker->entry.wanted && (taker->state != TAKER_LOST || !taker->entry.gone))

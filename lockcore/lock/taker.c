@@ -95,13 +95,13 @@ static bool is_step(enum taker_state from, enum taker_state to)
 	return false;
 }
 
-/* A waiter is to come again without an entry. */
+/* A waiter whose entry is deleted, so that it probes again. */
 static bool is_withdrawn(const struct lc_taker *taker)
 {
 	return taker->state == TAKER_WAITING && taker->withdrawn;
 }
 
-/* It counts until something is tried again. A waiter's time limit goes on. */
+/* The timer until a request is tried again. A waiter's time limit goes on beside it. */
 static struct timer *retry_timer(struct lc_taker *taker)
 {
 	return taker->entry.wanted || is_withdrawn(taker) ? &taker->recheck : &taker->limit;
@@ -113,14 +113,14 @@ static bool wants_entry(const struct lc_taker *taker)
 	       (taker->state == TAKER_LOST && taker->loss != LOSS_GIVEN_UP);
 }
 
-/* It begins to wait, or waits otherwise. */
+/* The taker begins to wait, or its kind of wait has changed. */
 static void note_picky(struct lc_taker *taker)
 {
 	taker->entry.lock->takers.picky |= taker_is_picky(taker);
 	lock_touch(taker->entry.lock);
 }
 
-/* The only place that changes it. */
+/* The only place that changes a taker's state, but for taker_record.c. */
 static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 {
 	struct lc *lc = taker->entry.lock->lc;
@@ -178,7 +178,7 @@ static void grant(struct lc_taker *taker)
 	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
-	assert(session_is_ready(lc)); /* the lease is looked at once more when it is told */
+	assert(session_is_ready(lc)); /* the lease is looked at once more when the grant is told */
 	set_taker_state(taker, TAKER_HELD);
 	taker->entry.data.told_since = false;
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
@@ -204,7 +204,7 @@ void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
 	timer_set(&lc->timers, &taker->limit, until_us);
 }
 
-/* Whatever the last hold was: nothing of it is left for this one. */
+/* Nothing of the last hold, whatever it was, is left for the next one. */
 void taker_reuse(struct lc_taker *taker)
 {
 	assert(taker->spare && taker->state == TAKER_LEFT && taker->entry.pending == 0);
@@ -224,8 +224,9 @@ void taker_drop_spare(struct lc_taker *taker)
 	taker_step(taker);
 }
 
-/* To the end: the order of creates is the order of entries. A taker that is being read is there:
- * a new key for its record could be that of the next one to be read. */
+/* Moves the taker to the end of the list: the order of creates is the order of entries. A taker
+ * that is being read is there already: a new key for its record could be that of the next one to be
+ * read. */
 static void list_last(struct lc_taker *taker)
 {
 	if (!taker->next)
@@ -344,8 +345,8 @@ void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
 
 /* ---- its entry ---- */
 
-/* Its create's answer alone will not show who stands before it, and no other taker causes a
- * listing. Sent back to back, a free lock costs one round trip. */
+/* The answer of the create alone will not show which entries stand before it, and no other taker
+ * causes a listing. Create and listing go out together, so a free lock costs one round trip. */
 static bool needs_list(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
@@ -368,7 +369,7 @@ static void create_entry(struct lc_taker *taker)
 		return;
 	}
 	list_last(taker);
-	lock_watch(lock); /* the first of these requests */
+	lock_watch(lock); /* sent before the create */
 	if (needs_list(taker))
 		lock_want_list(lock);
 	else
@@ -380,7 +381,7 @@ static void delete_entry(struct lc_taker *taker)
 	struct lock *lock = taker->entry.lock;
 
 	taker->spare = false;
-	/* It guards the lock for the unproved one: grant/decide.c goes on. */
+	/* The entry guards the lock for the unproved holder: grant/decide.c deletes it later. */
 	if (lock->grant.held_back && lock->grant.unproved) {
 		entry_watch(lock->grant.unproved);
 		return;
@@ -399,10 +400,11 @@ void taker_probe(struct lc_taker *taker)
 	taker_set_wait(taker, WAIT_PROBING);
 	taker->withdrawn = false;
 	taker->entry.wanted = true;
-	taker->since = lock->lists.sent; /* an older one says nothing */
+	taker->since = lock->lists.sent; /* an older listing says nothing */
 	note_picky(taker);
 	lock_watch(lock);
-	/* Who held before this one came is not to be counted among those that wait. */
+	/* A server that lags may show holders that have left: the sync keeps waiters that hold by
+	 * now from being counted. */
 	if (taker->crowd > 0 && session_is_ready(lock->lc))
 		lc_submit(lock->lc, ensemble_sync(lock->path), lc_ignore, NULL);
 }
@@ -444,7 +446,7 @@ void taker_step(struct lc_taker *taker)
 	case ENTRY_CREATING:
 	case ENTRY_UNKNOWN:
 	case ENTRY_DELETING:
-		return; /* an answer or a listing goes on from here */
+		return; /* an answer or a listing causes the next step */
 	}
 }
 
@@ -463,7 +465,7 @@ void taker_free_if_done(struct lc_taker *taker)
 
 	if (taker->state != TAKER_LEFT || taker->entry.state != ENTRY_ABSENT)
 		return;
-	record_end(&taker->entry.record); /* it only waits for an answer, if at all */
+	record_end(&taker->entry.record); /* the taker only waits for an answer, if at all */
 	if (taker->entry.pending > 0)
 		return;
 	assert(!taker->due_prev && !taker->changed_prev);

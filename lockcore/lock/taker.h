@@ -32,7 +32,7 @@ struct takers {
 	struct lc_taker *waiters_changed;           /* to be told so: waiters.c */
 	unsigned waiters, holders, losing, leaving; /* as in lc_status */
 	unsigned unclaimed;                         /* since lc_adopt() */
-	bool missing;                               /* one of the takers is */
+	bool missing;                               /* one of the takers is MISSING */
 };
 
 enum taker_state { TAKER_WAITING, TAKER_HELD, TAKER_LOST, TAKER_FAILED, TAKER_LEFT };
@@ -82,21 +82,21 @@ static inline struct lc_taker *taker_of_record(struct record *record)
 
 /* HELD, and its entry is there as far as is known. */
 bool taker_holds_entry(const struct lc_taker *taker);
-/* It waits, but not for everybody: it may be refused for what stands before it. */
+/* The taker waits, and may be refused for what stands before it. */
 bool taker_is_picky(const struct lc_taker *taker);
 /* The lock is the one that it means, as far as was seen last. */
 bool taker_means(const struct lc_taker *taker);
 
 /* ---- what a lock's takers are to each other: these only look ---- */
 
-/* A holder of ours bars the way of any new taker of that mode, for certain. */
+/* A holder of this mount certainly bars the way of any new taker of that mode. */
 bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
 /* ---- changing it ---- */
 
 /* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
 void taker_enter(struct lc_taker *taker);
-/* One of another process, in that state. `due`: it is to be told. */
+/* A taker of the former process, in its state. `due`: the frontend is to be told of it. */
 void taker_resume(struct lc_taker *taker, bool due);
 /* A waiting taker is to take the place of a shared holder. */
 void taker_replace(struct lc_taker *taker, struct lc_taker *old);
@@ -120,20 +120,20 @@ void taker_leave_spare(struct lc_taker *taker, int64_t until_us);
 void taker_reuse(struct lc_taker *taker);
 /* If its entry is spare, it is deleted now. */
 void taker_drop_spare(struct lc_taker *taker);
-/* WAITING: another kind of it. */
+/* WAITING: changes the kind of wait. */
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
-/* WAITING, without an entry: a listing that is sent from now on says whether it may come. */
+/* WAITING, without an entry: a listing that is sent from now on says whether it may make one. */
 void taker_probe(struct lc_taker *taker);
 /* WAITING behind too many: its entry is deleted, then it probes. So a taker that is told EAGAIN has
  * no entry which others count. */
 void taker_withdraw(struct lc_taker *taker);
 /* WAITING, and its entry is gone: whether it was evicted is not known yet. */
 void taker_miss(struct lc_taker *taker);
-/* Not to take the place of another one any more, nor to be replaced. */
+/* The taker takes no other's place any more, and no other takes its place. */
 void taker_part(struct lc_taker *taker);
-/* Something could not be done now: tries again in a second. */
+/* A request could not be sent, or was refused: it is tried again in a second. */
 void taker_try_later(struct lc_taker *taker);
-/* It is told now, or has nothing to be told any more. */
+/* The frontend is told now, or has nothing to be told any more. */
 void taker_not_due(struct lc_taker *taker);
 /* Frees it when nothing is left of it. */
 void taker_free_if_done(struct lc_taker *taker);

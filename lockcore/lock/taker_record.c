@@ -11,7 +11,7 @@
 
 #define FLAG_SHARED 1
 #define FLAG_IMMEDIATE 2
-#define FLAG_DUE 4     /* its state is to be told */
+#define FLAG_DUE 4     /* the frontend is to be told of its state */
 #define FLAG_GONE 8    /* its entry is said to be gone */
 #define FLAG_UNSEEN 16 /* got the lock by hand-off, and was not seen since */
 #define FLAG_TOLD_SINCE 32
@@ -19,7 +19,7 @@
 #define FLAG_WITHDRAWN 128
 #define FLAGS_ALL 255
 
-/* Of a taker: what is recorded otherwise than it is, or is elsewhere. */
+/* Fields of a taker that have another form in the record, or are in other objects. */
 struct parts {
 	const char *lock; /* its path below the root */
 	const char *reason;
@@ -33,7 +33,7 @@ struct parts {
 	int64_t held_since_ms;
 	uint64_t charged;
 	unsigned crowd;
-	uid_t watches_uid; /* who pays for the watches of its lock */
+	uid_t watches_uid; /* who is charged for the watches of its lock */
 };
 
 /* ---- the fields ---- */
@@ -108,7 +108,7 @@ static unsigned flags_of(const struct lc_taker *taker)
 	       (taker->withdrawn ? FLAG_WITHDRAWN : 0);
 }
 
-/* It waits, as after taker_lose(). */
+/* The grant was not told: the taker is recorded as waiting, as after taker_lose(). */
 static void take_grant_back(const struct lc_taker *taker, struct parts *parts)
 {
 	parts->state = TAKER_WAITING;
@@ -139,13 +139,13 @@ void taker_write(struct codec *codec, struct lc_taker *taker)
 
 	if (taker->state == TAKER_HELD && !taker->told_taken)
 		take_grant_back(taker, &parts);
-	/* It means nothing any more to a taker that holds. */
+	/* A taker that holds has the place already. */
 	if (taker->replaces && parts.state == TAKER_WAITING)
 		parts.replaces = taker->replaces->entry.id.number;
 	save_load_fields(codec, taker, &parts);
 }
 
-/* ---- whether it can be: what the engine asserts of its takers ---- */
+/* ---- whether the record is possible: what the engine asserts of its takers ---- */
 
 /* A path of names: nothing that leads elsewhere. */
 static bool is_path(const char *path)
@@ -224,7 +224,7 @@ static bool has_good_state(const struct lc *lc, const struct lc_taker *taker,
 	return false;
 }
 
-/* But for its lock. */
+/* The taker is possible, as far as it can be said without its lock. */
 static bool may_be(struct lc *lc, struct lc_taker *taker, const struct parts *parts)
 {
 	struct entry *entry = &taker->entry;
@@ -237,7 +237,8 @@ static bool may_be(struct lc *lc, struct lc_taker *taker, const struct parts *pa
 	       (!parts->reason || strlen(parts->reason) <= LC_REASON_MAX);
 }
 
-/* The one whose place it is to take. False: it has no such place to take. */
+/* Finds the holder whose place the taker is to take; NULL: it takes none. False: there is no such
+ * holder. */
 static bool find_replaced(struct lc *lc, const struct lock *lock, const struct parts *parts,
                           struct lc_taker **ret_old)
 {

@@ -10,8 +10,8 @@
 #include "lock/taker.h"
 
 void taker_write(struct codec *codec, struct lc_taker *taker);
-/* Into a blank taker. False: it cannot be, which codec->bad says, or there is no memory; it is
- * still the caller's. The caller sets its callbacks. */
+/* Reads a record into a blank taker, whose callbacks the caller sets. False: the record is
+ * impossible, or there is no memory; codec->bad is set, and the taker is still the caller's. */
 bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker);
 
 #endif

@@ -116,7 +116,7 @@ mutant(1, 'lease_from_the_answer', 'lease.c',
        'lease->sent_us[0] = sent_us;',
        'lease->sent_us[0] = now_us;',
        LEASE)
-mutant(1, 'answered_when_the_clock_was_read_last', 'session.c',
+mutant(1, 'answered_when_the_clock_was_read_last', 'session_lease.c',
        '\tint64_t now = lc_now(lc);\n\n\tsession->events->alive',
        '\tint64_t now = lc_lately(lc);\n\n\tsession->events->alive',
        sim('leases'))
@@ -165,7 +165,7 @@ mutant(2, 'connection_is_no_evidence', 'lease.c',
        ';',
        LEASE)
 
-# ---- 3: a valid lease at every grant and use ----
+# ---- 45: renewals ----
 
 SESSION_LEASE = unit('tests/layer/session_lease.c')
 mutant(45, 'renewal_not_counted', 'lease.c',
@@ -196,7 +196,7 @@ mutant(45, 'end_of_a_lease_that_came_back_not_told', 'session.c',
        'if (session->limit.armed || session_lease_is_valid(lc))',
        'if (session->limit.armed)',
        SESSION_LEASE)
-mutant(45, 'hung_server_waited_for_with_a_late_renewal', 'session.c',
+mutant(45, 'hung_server_waited_for_with_a_late_renewal', 'session_lease.c',
        'return hurries && late_us < otherwise_us ? late_us : otherwise_us;',
        'return late_us > otherwise_us ? late_us : otherwise_us;',
        SESSION_LEASE)
@@ -233,6 +233,8 @@ mutant(17, 'late_entry_left_by_a_server', 'listing.c',
        '\t\t;\n',
        sim('backlogs'))
 
+# ---- 3: a valid lease at every grant and use ----
+
 mutant(3, 'lease_not_checked_at_use', 'hold.c',
        '\tif (lease_left(lease, now) > 0)\n\t\treturn !lease',
        '\tif (true)\n\t\treturn !lease',
@@ -241,11 +243,11 @@ mutant(3, 'use_checked_by_an_older_reading', 'hold.c',
        'now = lc_now(lc);',
        'now = lc_lately(lc);',
        sim('leases'))
-mutant(3, 'grant_told_by_an_older_reading', 'session.c',
+mutant(3, 'grant_told_by_an_older_reading', 'session_lease.c',
        'return lease_left(&lc->session->lease, lc_now(lc)) > 0;',
        'return lease_left(&lc->session->lease, lc_lately(lc)) > 0;',
        sim('leases'))
-mutant(3, 'lease_not_checked_at_grant', 'session.c',
+mutant(3, 'lease_not_checked_at_grant', 'heartbeat.c',
        '\tif (lease_fresh(&lc->session->lease, lc_now(lc)))\n\t\treturn true;\n\theartbeat_send(lc);',
        '\treturn true;\n\theartbeat_send(lc);',
        sim('leases'))
@@ -266,15 +268,15 @@ mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
        '\t       lease_end(lease) - lease->lead_us >= next_answer',
        'left > 0',
        LEASE)
-mutant(3, 'idle_mount_does_not_beat', 'session.c',
+mutant(3, 'idle_mount_does_not_beat', 'heartbeat.c',
        'lease->answered_us + lease_heartbeat(lease, busy);',
        '(busy ? lease->answered_us + lease_heartbeat(lease, busy) : INT64_MAX);',
        sim())
-mutant(3, 'fresh_lease_is_not_noticed', 'session.c',
+mutant(3, 'fresh_lease_is_not_noticed', 'session_lease.c',
        '\tif (session_is_ready(lc))\n\t\tsession->events->extended(lc);',
        '',
        sim('leases', 1930))
-mutant(3, 'missing_node_is_evidence', 'session.c',
+mutant(3, 'missing_node_is_evidence', 'heartbeat.c',
        '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n',
        '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n'
        '\t\tif (session->node.made) {\n\t\t\tsession->beat.under_way = false;\n'
@@ -283,7 +285,7 @@ mutant(3, 'missing_node_is_evidence', 'session.c',
 
 # ---- 4: a session that is long enough, and silent servers ----
 
-mutant(4, 'short_session_accepted', 'session.c',
+mutant(4, 'short_session_accepted', 'session_lease.c',
        'if (lease_possible(lease->timeout_us, ',
        'if (1 || lease_possible(lease->timeout_us, ',
        sim('short'))
@@ -291,14 +293,14 @@ mutant(4, 'arithmetic_off_by_a_step', 'lease.c',
        'less_drift(timeout_us) - 3 *',
        'less_drift(timeout_us) - 2 *',
        LEASE)
-mutant(4, 'hung_server_waited_for', 'session.c',
+mutant(4, 'hung_server_waited_for', 'heartbeat.c',
        '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\ttimer_set(&lc->timers, &session->beat.timer,',
        '\t\ttimer_set(&lc->timers, &session->beat.timer,',
        sim('hung', 1460))
 
 # ---- 5: the guardian is told ----
 
-mutant(5, 'deadline_not_told', 'session.c',
+mutant(5, 'deadline_not_told', 'session_lease.c',
        '\tsession_tell_deadline(lc);\n\tif (session_is_ready(lc))',
        '\tif (session_is_ready(lc))',
        sim())
@@ -307,9 +309,9 @@ mutant(5, 'no_deadline_not_told', 'session.c',
        '\tlease_again(&session->lease);\n\tif',
        sim('any', 220))
 
-# ---- 6: lost stays lost ----
+# ---- 6, 35: lost stays lost, and its entry goes late ----
 
-mutant(6, 'lost_revived_by_a_late_answer', 'session.c',
+mutant(6, 'lost_revived_by_a_late_answer', 'session_lease.c',
        '\tif (lease_left(&session->lease, now) == 0)\n\t\tsession->events->over(lc);\n\tif (!lease_answered',
        '\tif (!lease_answered',
        sim('pauses', 23040))
@@ -360,7 +362,7 @@ mutant(8, 'gone_with_its_session_is_evicted', 'loss.c',
        '\t\ttaker_miss(taker);\n',
        '\t\ttake_away(taker, -ECANCELED);\n',
        sim('operators'))
-mutant(8, 'missing_is_not_told', 'session.c',
+mutant(8, 'missing_is_not_told', 'session_lease.c',
        '\tsession->events->alive(lc);\n',
        '',
        sim('operators', 170))
@@ -369,7 +371,7 @@ mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        '\t\t\t;',
        TAKERS)
 
-mutant(8, 'lock_made_anew_is_the_old_one', 'lock.c',
+mutant(8, 'lock_made_anew_is_the_old_one', 'lock_watch.c',
        'if (lock->node.czxid != czxid) {',
        'if (0) {',
        sim())
@@ -579,12 +581,12 @@ mutant(14, 'try_does_not_list_first', 'take.c',
        'if (taker->immediate || taker->crowd > 0)',
        'if (taker->crowd > 0)',
        sim())
-mutant(14, 'try_waits_for_contact', 'taker.c',
+mutant(14, 'try_waits_for_contact', 'take.c',
        'request->wait_us ? request->wait_us : probe_limit(lc)',
        'request->wait_us ? request->wait_us : LC_FOREVER',
        sim('servers', 180))
 
-mutant(14, 'try_without_an_answer_is_busy', 'taker.c',
+mutant(14, 'try_without_an_answer_is_busy', 'take.c',
        'is_unanswered(taker) ? -EHOSTUNREACH',
        'is_unanswered(taker) ? -EAGAIN',
        TAKERS)
@@ -613,7 +615,7 @@ mutant(14, 'crowd_not_listed_first', 'take.c',
        'if (taker->immediate || taker->crowd > 0)',
        'if (taker->immediate)',
        CROWD)
-mutant(14, 'crowd_for_ever', 'admission.c',
+mutant(14, 'crowd_for_ever', 'decide.c',
        '\ttaker->crowd = 0;\n',
        '',
        CROWD)
@@ -621,7 +623,7 @@ mutant(14, 'crowd_without_a_listing', 'taker.c',
        'taker->immediate || taker->crowd > 0 ||',
        'taker->immediate ||',
        CROWD)
-mutant(14, 'refused_one_is_counted', 'admission.c',
+mutant(14, 'refused_one_is_counted', 'decide.c',
        '\t\ttaker_withdraw(taker);\n',
        '\t\ttaker_fail(taker, -EAGAIN);\n',
        sim())
@@ -679,7 +681,7 @@ mutant(17, 'own_by_the_uuid', 'entry.c',
        'return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;',
        'return !entry->gone;',
        sim('forgers'))
-mutant(17, 'own_by_the_uuid_among_the_waiting', 'admission.c',
+mutant(17, 'own_by_the_uuid_among_the_waiting', 'listing.c',
        'entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name)',
        'entry_named(lock, &queue->entries[i].name)',
        sim('forgers'))
@@ -709,7 +711,7 @@ mutant(17, 'copies_are_claimed_for_ever', 'entry.c',
        '\tif (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)\n\t\tentry_not_found(entry);\n',
        '',
        OWN)
-mutant(17, 'deleted_and_made_by_another', 'entry.c',
+mutant(17, 'deleted_and_made_by_another', 'entry_data.c',
        '\tif (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {',
        '\tif (0) {',
        OWN)
@@ -725,13 +727,13 @@ mutant(17, 'another_of_its_number', 'order.c',
        '\t\tcheck_own(&order->items[i], &entry->name);\n',
        '',
        OWN)
-# ---- 9: holders look again; watches ----
+# ---- 9, 18: holders look again; watches ----
 
-mutant(9, 'holders_do_not_look_again', 'judge.c',
+mutant(9, 'holders_do_not_look_again', 'listing.c',
        'if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)',
        'if (lock->takers.waiting > 0 || lock->batch.unresolved)',
        WATCHING)
-mutant(9, 'refused_and_not_looked_at_again', 'lock.c',
+mutant(9, 'refused_and_not_looked_at_again', 'listing.c',
        '\telse if (lock->takers.all)\n\t\tlock_recheck(lock);\n',
        '',
        WATCHING)
@@ -794,7 +796,7 @@ mutant(18, 'unknown_not_created_again', 'listing.c',
        '!entry->pending) {\n\t\t\tentry_not_found(entry);\n\t\t\ttaker_free_if_done(taker); /* a',
        '!entry->pending) {\n\t\t\t; /* a',
        sim('cuts'))
-mutant(18, 'no_list_after_reconnect', 'lock.c',
+mutant(18, 'no_list_after_reconnect', 'listing.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
        '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',
        sim())
@@ -920,7 +922,7 @@ mutant(21, 'no_mailbox_in_the_next_session', 'mailbox.c',
        'lc->session->mailbox.made = lc->session->mailbox.is_new = false;\n\tmailbox_connected(lc);\n',
        '\n',
        unit('tests/layer/mailbox.c'))
-mutant(21, 'emptied_before_the_entries_are_read', 'entry_data.c',
+mutant(21, 'emptied_before_the_entries_are_read', 'loss.c',
        'else if (lc->entries->looks == 0)\n\t\tsession_letters_done(lc);',
        'else\n\t\tsession_letters_done(lc);',
        unit('tests/layer/mailbox.c'))
@@ -937,11 +939,11 @@ mutant(21, 'mark_given_up', 'evict.c',
        '.finish = evict_finish,',
        unit('tests/layer/evict.c'))
 
-mutant(21, 'mark_not_read', 'entry.c',
+mutant(21, 'mark_not_read', 'entry_data.c',
        '\t\tentry_events(entry)->marked(entry, by);\n',
        '\t\t;\n',
        sim())
-mutant(21, 'mark_wiped_out_by_a_reason', 'entry.c',
+mutant(21, 'mark_wiped_out_by_a_reason', 'entry_data.c',
        'ensemble_set(path, data, entry_format(entry, data), entry->version)',
        'ensemble_set(path, data, entry_format(entry, data), ENSEMBLE_ANY_VERSION)',
        sim())
@@ -949,16 +951,16 @@ mutant(21, 'mark_that_nobody_waits_for', 'evict.c',
        '\tif (answer->result == ENSEMBLE_OK && call->told)\n\t\tfollow_up(ctx);\n',
        '',
        EVICTION)
-mutant(21, 'evicted_holder_goes_on', 'taker.c',
+mutant(21, 'evicted_holder_goes_on', 'loss.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_WAITING)\n\t\treturn;',
        sim())
-mutant(21, 'evicted_waiter_goes_on', 'taker.c',
+mutant(21, 'evicted_waiter_goes_on', 'loss.c',
        'if (taker->state != TAKER_WAITING && taker->state != TAKER_HELD)\n\t\treturn;',
        'if (taker->state != TAKER_HELD)\n\t\treturn;',
        sim())
 
-# ---- 33: authority ----
+# ---- 20, 33: authority ----
 
 mutant(33, 'changed_by_anybody', 'authority.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
@@ -1013,17 +1015,17 @@ mutant(33, 'another_lock_is_had', 'taker.c',
        'return taker->meant == 0 || taker->meant == taker->entry.lock->node.czxid;',
        'return true;',
        sim('operators'))
-mutant(33, 'another_lock_is_waited_for', 'lock.c',
+mutant(33, 'another_lock_is_waited_for', 'listing.c',
        '\trefuse_misled(lock);\n',
        '',
        TAKERS)
 # ---- 20: what stands in an entry ----
 
-mutant(20, 'nobody_told_since_when_it_holds', 'entry.c',
+mutant(20, 'nobody_told_since_when_it_holds', 'entry_data.c',
        '\tentry->data.dirty |= entry->data.held_since_ms >= 0 && !entry->data.told_since;\n',
        '',
        REASONS)
-mutant(20, 'told_twice_since_when_it_holds', 'entry.c',
+mutant(20, 'told_twice_since_when_it_holds', 'entry_data.c',
        'entry->data.held_since_ms >= 0 && !entry->data.told_since;',
        'entry->data.held_since_ms >= 0;',
        REASONS)
@@ -1058,7 +1060,7 @@ mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
        'authority_owns(above, uid) ?',
        '1 ?',
        MAKE)
-mutant(23, 'order_reversed_after_a_session', 'lock.c',
+mutant(23, 'order_reversed_after_a_session', 'listing.c',
        '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {\n\t\t\tentry_write',
        '\t\tfor (taker = lock->takers.all->prev; taker; taker = after) {\n'
        '\t\t\tafter = taker == lock->takers.all ? NULL : taker->prev;\n\t\t\tentry_write',
@@ -1079,7 +1081,7 @@ mutant(25, 'other_families_do_not_count', 'queue.c',
        '\t\tif (!name_parse(names[i], &entry->name) || !entry->name.of_mount)',
        sim())
 
-# ---- 9: who waits behind ----
+# ---- 9: who waits behind; 25: clients that do not wait for zklockfs ----
 
 mutant(9, 'long_names_watched', 'lock_watch.c',
        'strlen(znode) >= NAME_MAX_WHOLE',
@@ -1111,7 +1113,7 @@ mutant(25, 'incompatible_forgotten_in_the_zone', 'listing.c',
        'if (queue.in_zone && !queue.incompatible)',
        'if (queue.in_zone)',
        sim('overflow', 8990))
-mutant(25, 'taken_beside_incompatible_entries', 'judge.c',
+mutant(25, 'taken_beside_incompatible_entries', 'listing.c',
        'if (!queue->incompatible || lock->takers.waiting == 0)',
        'if (1)',
        sim())
@@ -1167,7 +1169,7 @@ mutant(37, 'no_place_for_root', 'gate.c',
        '< limits->all - limits->all / GATE_ROOT_PART;',
        '< limits->all;',
        unit('tests/unit/gate.c'))
-mutant(37, 'no_limit_of_reasons', 'entry.c',
+mutant(37, 'no_limit_of_reasons', 'entry_data.c',
        '\t\t.all = DATA_WRITES_MAX,',
        '\t\t.all = 1000,',
        REASONS)
@@ -1246,11 +1248,11 @@ mutant(28, 'token_is_the_number', 'hold.c',
 
 # ---- 36: clocks that stand still ----
 
-mutant(36, 'doubt_ignored', 'session.c',
+mutant(36, 'doubt_ignored', 'session_lease.c',
        'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt_lease(lc);',
        'if (lc->config.disrupted)\n\t\tlc->config.disrupted(lc->config.ctx);',
        sim('clocks'))
-mutant(36, 'doubt_never_asked_for', 'session.c',
+mutant(36, 'doubt_never_asked_for', 'session_lease.c',
        'if (lc->config.disrupted && lc->config.disrupted(lc->config.ctx))\n\t\tdoubt_lease(lc);',
        ';',
        sim('clocks'))
@@ -1266,7 +1268,7 @@ mutant(36, 'doubt_ended_by_one_write', 'lease.c',
        '\tif (!lease->reads_sent) {',
        '\tif (!lease->reads_sent && !lease_doubted(lease, now_us)) {',
        LEASE)
-mutant(36, 'questions_in_doubt', 'session.c',
+mutant(36, 'questions_in_doubt', 'session_lease.c',
        'return session_is_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));',
        'return session_is_ready(lc);',
        unit('tests/layer/call.c'))
@@ -1298,7 +1300,7 @@ mutant(36, 'doubt_prolonged', 'lease.c',
        'lease_left(lease, now_us) > 0 && !lease_doubted(lease, now_us)',
        'lease_left(lease, now_us) > 0',
        LEASE)
-mutant(36, 'doubt_waits_for_the_old_connection', 'session.c',
+mutant(36, 'doubt_waits_for_the_old_connection', 'session_lease.c',
        '\tif (session->link != LINK_CLOSED)\n\t\tlc->ensemble->port->drop(lc->ensemble);\n\tif (!session_lease_is_valid',
        '\tif (!session_lease_is_valid',
        sim('suspicions'))
@@ -1314,7 +1316,7 @@ mutant(36, 'granted_in_doubt', 'lease.c',
        'return lease->doubt_us == INT64_MAX && left > 0',
        'return left > 0',
        LEASE)
-mutant(36, 'guardian_not_told_of_the_doubts_end', 'session.c',
+mutant(36, 'guardian_not_told_of_the_doubts_end', 'session_lease.c',
        '\tif (session->lease.doubt_us != INT64_MAX)\n\t\tsession_tell_deadline(lc);',
        '',
        sim('clocks'))
@@ -1418,6 +1420,9 @@ mutant(38, 'saved_in_the_middle_of_a_question', 'adopt.c',
        'if (!lc_may_cancel(call))',
        'if (0)',
        ADOPT_CHANGED)
+
+# ---- 40: nothing leaves before it is recorded ----
+
 mutant(40, 'sent_before_it_is_recorded', 'zookeeper_request.c',
        '\t\tzk->kept = request;\n}',
        '\t\tzk->kept = request;\n\trequest_flush(ensemble);\n}',
@@ -1462,13 +1467,15 @@ mutant(40, 'gone_ones_stay_recorded', 'records.c',
        '\t*record',
        sim())
 
+# ---- 41: the right ensemble ----
+
 mutant(41, 'any_ensemble_will_do', 'home.c',
        'home_may_be_elsewhere(lc) && !is_same_mark', 'home->known.czxid < 0 && !is_same_mark',
        sim('strays'))
 mutant(41, 'sure_after_a_reconnect', 'home.c',
        'lc->home->certain = lc->home->looked = lc->home->strange = false;', 'lc->home->looked = lc->home->strange = false;',
        sim('strays'))
-mutant(41, 'made_before_the_mark_is_read', 'session.c',
+mutant(41, 'made_before_the_mark_is_read', 'heartbeat.c',
        'else if (!lc->home->looked)', 'else if (lc->home->root == ROOT_UNKNOWN && !lc->home->looked)',
        sim('strays'))
 mutant(41, 'looked_on_another_connection', 'home.c',
@@ -1487,7 +1494,7 @@ mutant(41, 'mark_forgotten_by_the_next_process', 'home.c',
 mutant(41, 'a_lagging_server_is_believed', 'home.c',
        'lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);', '',
        unit('tests/layer/home.c'))
-mutant(41, 'strayed_session_kept', 'session.c',
+mutant(41, 'strayed_session_kept', 'heartbeat.c',
        '		heartbeat_retreat(lc, RETREAT_LEAVE);', '		session->beat.under_way = true;',
        unit('tests/layer/home.c'))
 mutant(41, 'unseen_backup_waited_for', 'session.c',
@@ -1552,10 +1559,10 @@ mutant(41, 'limit_not_counted', 'session_lease.c',
 mutant(41, 'limit_forgotten_in_the_next_session', 'session.c',
        '		timeout_us = session->limit_us;\n', '		(void)timeout_us;\n',
        unit('tests/layer/session_lease.c'))
-mutant(41, 'too_short_before_it_is_known_where', 'session.c',
+mutant(41, 'too_short_before_it_is_known_where', 'session_lease.c',
        '|| home_may_be_elsewhere(lc))', ')',
        unit('tests/layer/home.c'))
-mutant(41, 'too_short_and_used', 'session.c',
+mutant(41, 'too_short_and_used', 'heartbeat.c',
        '		if (!session_long_enough(lc))\n			return;\n		compare', '		compare',
        unit('tests/layer/home.c'))
 mutant(41, 'left_after_it_led_home', 'session.c',

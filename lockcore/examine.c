@@ -6,6 +6,7 @@
  * quorum and past the access rights, and leaves nothing.
  */
 #include "session/base.h"
+#include "session/session_lease.h"
 
 #include "lockcore.h"
 #include "port/ensemble.h"
@@ -36,12 +37,17 @@ static void examined_connected(void *ctx, const struct ensemble_session *session
                                int64_t timeout_us, int64_t connect_us)
 {
 	struct lc_examine *examine = ctx;
+	const struct lc_config *config = examine->config;
 
 	(void)session;
 	(void)connect_us;
 	examine->connected = true;
 	examine->asked = false;
 	examine->result.session_timeout_us = timeout_us;
+	examine->result.too_short =
+		!lease_possible(timeout_us, config->tick_time_us, config->loss_lead_us);
+	if (examine->result.too_short)
+		session_report_short(config, timeout_us, config->tick_time_us);
 	snprintf(examine->result.server, sizeof(examine->result.server), "%s",
 	         examine->ensemble->port->server(examine->ensemble));
 }
@@ -163,8 +169,6 @@ int lc_examine(const struct lc_config *config, struct ensemble *ensemble,
 	examine->config = config;
 	examine->ensemble = ensemble;
 	examine->dir = path_join(config->root, ROOT_DIR);
-	examine->result.shortest_us =
-		lease_smallest_timeout(config->tick_time_us, config->loss_lead_us);
 	if (examine->dir)
 		r = ensemble->port->open(ensemble, config->session_timeout_us, NULL, &events,
 		                         examine);

@@ -161,13 +161,14 @@ struct lc_examination {
 	char why[64]; /* -EIO: in plain words, or "" */
 	char server[64];            /* the last that has accepted the session; "": none has */
 	int64_t session_timeout_us; /*   which it grants */
-	int64_t shortest_us;        /* the shortest session, in whole seconds, that has a lease */
+	bool too_short;             /*   and that leaves no lease, which is reported */
 	unsigned writes;            /* that were answered, and how long each took */
 	int64_t write_us[LC_EXAMINE_WRITES];
 };
 
 /* Without an engine, in a session of its own, and without a change. Of the config it takes the
- * root, the times, and the clock. 0 or as lc_create(). For the caller's loop as lc_prepare(). */
+ * root, the times, the clock, and the report. 0 or as lc_create(). For the caller's loop as
+ * lc_prepare(). */
 struct lc_examine;
 int lc_examine(const struct lc_config *config, struct ensemble *ensemble,
                struct lc_examine **ret_examine);

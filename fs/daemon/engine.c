@@ -80,7 +80,7 @@ static int servers_moved(void *ctx, const char *addresses)
 	return ensemble_zookeeper_move(ctx, addresses);
 }
 
-static struct lc_config engine_config(const struct options *options, struct loop *loop)
+struct lc_config engine_config(const struct options *options, struct loop *loop)
 {
 	return (struct lc_config){
 		.root = options->root,

@@ -11,6 +11,7 @@
  */
 #include "setup/unmounted.h"
 
+#include "daemon/check.h"
 #include "daemon/engine.h"
 #include "daemon/mount.h"
 #include "daemon/start.h"
@@ -32,7 +33,6 @@
 #include "port/ensemble_zookeeper.h"
 #include "request/frontend.h"
 #include "setup/change.h"
-#include "setup/check.h"
 #include "setup/credentials.h"
 #include "setup/mount_error.h"
 #include "setup/options.h"
@@ -111,14 +111,12 @@ static const char *find_obstacle(const struct loop *loop)
 
 static int begin_session(struct options *options, struct loop *loop)
 {
-	int64_t now = clock_now_us(), until = now + options_start_timeout_us(options);
-	int r = start_find(loop, now + options->retry_us, until);
+	int64_t until = clock_now_us() + options_start_timeout_us(options);
+	int r = start_find(loop, until);
 	const char *obstacle = NULL;
 
-	if (r < 0) {
-		mount_error_log(options, &loop->servers, r);
+	if (r < 0)
 		return r;
-	}
 	settings_ask(&loop->settings, loop->servers.addresses);
 	r = engine_begin(options, loop, NULL);
 	if (r < 0)
@@ -157,6 +155,8 @@ static int run_mount(struct options *options, struct loop *loop, struct codec *c
 		mount_adopt(options, loop, &mount, codec);
 		codec_end(codec);
 		exit_status = mount_serve(loop, &mount);
+	} else if (options->check) {
+		exit_status = check_all(options, loop);
 	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop, &mount)) {
 		exit_status = mount_serve(loop, &mount);
 	}
@@ -231,13 +231,11 @@ static void set_up_loop(struct loop *loop, const struct options *options)
 	}
 }
 
-/* The processes beside the daemon. From here on it runs in the background. False: it is said why
- * not. */
-static bool start_others(const struct options *options, const struct supervisor_config *supervisor,
-                         struct guardian **ret_guardian)
+/* What a check leaves out: from here on the daemon runs in the background, below its supervisor.
+ * False: it is said why not. */
+static bool leave_the_command(const struct options *options,
+                              const struct supervisor_config *supervisor)
 {
-	struct process_ref own;
-
 	if (!ready_begin(options->foreground) ||
 	    (options->supervisor && !supervisor_begin(supervisor, options->credentials))) {
 		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
@@ -248,6 +246,17 @@ static bool start_others(const struct options *options, const struct supervisor_
 	credentials_confine(options->credentials);
 	if (options->foreground)
 		log_prepare_child();
+	return true;
+}
+
+/* The processes beside the daemon. False: it is said why not. */
+static bool start_others(const struct options *options, const struct supervisor_config *supervisor,
+                         struct guardian **ret_guardian)
+{
+	struct process_ref own;
+
+	if (!options->check && !leave_the_command(options, supervisor))
+		return false;
 	if (process_hold(getpid(), &own))
 		process_close(&own);
 	else
@@ -357,10 +366,8 @@ int main(int argc, char **argv)
 	loop.reload.on_lost = loop.reload.was = options.on_lost;
 	if (adopts)
 		reload_compare(&loop.reload, &loop.mount_records, &codec, &options);
-	if (options.check || options.change) {
-		status = options.change
-		                 ? change_ask(&options)
-		                 : check_all(&options, engine_port, ensemble_zookeeper_destroy);
+	if (options.change) {
+		status = change_ask(&options);
 		options_free(&options);
 		return status;
 	}
@@ -369,7 +376,10 @@ int main(int argc, char **argv)
 	(void)raise_limit(RLIMIT_FSIZE, RLIM_INFINITY);
 	reload_init(&loop.reload, argv);
 	log_level(options.debug ? LC_INFO : LC_NOTICE);
-	log_about(options.mountpoint);
+	if (options.check)
+		log_verdicts();
+	else
+		log_about(options.mountpoint);
 	fuse_set_log_func(fuse_log_line);
 	set_up_frontend(&front, &options, &loop);
 	front.facts.options = text = options_text(&options);

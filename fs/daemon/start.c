@@ -2,12 +2,13 @@
 #include "daemon/start.h"
 
 #include "host/log.h"
+#include "setup/mount_error.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
 
-int start_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
+static int await_addresses(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 {
 	for (;;) {
 		int64_t now = loop->front->clock_us();
@@ -22,6 +23,17 @@ int start_find(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 			return -ETIMEDOUT;
 		loop_turn(loop, until_us);
 	}
+}
+
+int start_find(struct loop *loop, int64_t until_us)
+{
+	const struct options *options = loop->options;
+	int64_t retry_us = options->check ? 0 : options->retry_us;
+	int r = await_addresses(loop, loop->front->clock_us() + retry_us, until_us);
+
+	if (r < 0)
+		mount_error_log(options, &loop->servers, r);
+	return r;
 }
 
 /* For somebody who sits there and waits. */

@@ -7,9 +7,9 @@
 
 #include "daemon/loop.h"
 
-/* Runs until the servers have addresses. 0; -EADDRNOTAVAIL: no server has one, and
- * `retry_until_us` is over; -ETIMEDOUT; -EINTR: told to leave. */
-int start_find(struct loop *loop, int64_t retry_until_us, int64_t until_us);
+/* Runs until the servers have addresses. 0; -EADDRNOTAVAIL: no server has one, and the time to
+ * retry is over, of which a check has none; -ETIMEDOUT; -EINTR: told to leave. It is said why. */
+int start_find(struct loop *loop, int64_t until_us);
 /* Runs until the session is ready. 0; -ETIMEDOUT; -EINTR; or why the engine is unusable:
  * lc_status(). */
 int start_connect(struct loop *loop, int64_t until_us);

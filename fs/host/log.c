@@ -49,6 +49,7 @@ static bool to_stderr;  /* beside syslog */
 static bool to_journal; /* by stderr */
 static const char *about;
 static enum lc_level most_level = LC_NOTICE;
+static bool verdicts, found_wrong;
 
 static int priority(enum lc_level level)
 {
@@ -118,8 +119,21 @@ static bool write_stderr(enum lc_level level, const char *text)
 	       write(STDERR_FILENO, line, (size_t)len) == len;
 }
 
+static bool print_verdict(enum lc_level level, const char *text)
+{
+	static const char *const words[] = {"wrong", "risk ", "ok   ", "info "};
+
+	printf("%s  %s\n", words[level], text);
+	if (fflush(stdout) != 0 && !found_wrong) /* now, since a later step may hang */
+		fprintf(stderr, "zklockfs: standard output cannot be written\n");
+	found_wrong |= level == LC_ERROR || ferror(stdout);
+	return true;
+}
+
 static bool put(enum lc_level level, const char *text)
 {
+	if (verdicts)
+		return print_verdict(level, text);
 	if (!to_syslog)
 		return write_stderr(level, text);
 	if (to_stderr)
@@ -253,7 +267,7 @@ bool log_has_room(uid_t uid, enum lc_level level)
 
 static bool admit_line(uid_t uid, enum lc_level level)
 {
-	bool room = log_has_room(uid, level);
+	bool room = verdicts || log_has_room(uid, level);
 
 	window_of(uid, level)->lines += room;
 	return room;
@@ -309,6 +323,21 @@ void log_wanted(const char *format, ...)
 void log_level(enum lc_level most)
 {
 	most_level = most;
+}
+
+void log_verdicts(void)
+{
+	verdicts = true;
+}
+
+bool log_found_wrong(void)
+{
+	return found_wrong;
+}
+
+void log_set_wrong(void)
+{
+	found_wrong = true;
 }
 
 /* systemd tells which device and inode its journal's socket has. */

@@ -33,6 +33,12 @@ bool log_has_room(uid_t uid, enum lc_level level);
 /* A line that the administrator has asked for: no limit holds it back. */
 void log_wanted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
+/* For --check: from now on each line is a verdict on standard output: an error is "wrong", a
+ * warning "risk", a notice "ok". No limit holds one back. */
+void log_verdicts(void);
+/* One was wrong, here or in a child that has said so by its status; or could not be written. */
+bool log_found_wrong(void);
+void log_set_wrong(void);
 /* The mount point, which each line names. It stays the caller's. */
 void log_about(const char *mountpoint);
 /* From stderr to the system's log; or to both, while somebody waits for the start. */

@@ -333,46 +333,55 @@ void mountpoint_unlock(int lock)
 		close(lock);
 }
 
-static char *fail(char *path, const char **ret_why, const char *why)
+const char *mountpoint_unasked(int error)
 {
-	free(path);
-	*ret_why = why;
+	return error == -ETIMEDOUT ? "what is mounted there does not answer within 10 s: it is "
+	                             "stopped (SIGCONT), or hangs"
+	                           : strerror(-error);
+}
+
+const char *mountpoint_refusal(const char *path)
+{
+	struct stat st;
+
+	if (is_dead_at(path))
+		return mountpoint_is_zklockfs(path) ? "the dead mount there cannot be unmounted"
+		                                    : "a dead mount of another filesystem is there";
+	if (stat(path, &st) < 0)
+		return strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return strerror(ENOTDIR);
+	if (strcmp(path, "/") == 0)
+		return "a mount there can be neither seen nor taken off";
+	if (mountpoint_is_zklockfs(path))
+		return "zklockfs is mounted there already";
+	if (geteuid() != 0 && access(path, R_OK | W_OK | X_OK) < 0)
+		return "only root can mount there; a user needs a directory of their own";
 	return NULL;
 }
 
 char *mountpoint_prepare(const char *path, const char **ret_why)
 {
 	int asked = mountpoint_ask(look_there, (void *)path);
-	struct stat st;
-	char *result;
+	char *result = NULL, *there;
 
+	*ret_why = mountpoint_unasked(asked);
 	if (asked < 0)
-		return fail(NULL, ret_why,
-		            asked == -ETIMEDOUT ? "what is mounted there does not answer within "
-		                                  "10 s: it is stopped (SIGCONT), or hangs"
-		                                : strerror(-asked));
-	result = realpath(path, NULL);
-	if (!result)
-		result = absolute(path);
-	if (result && is_dead_at(result)) {
-		if (!mountpoint_is_zklockfs(result))
-			return fail(result, ret_why, "a dead mount of another filesystem is there");
-		mountpoint_detach_now(result, NULL);
-		if (is_dead_at(result))
-			return fail(result, ret_why, "the dead mount there cannot be unmounted");
+		return NULL;
+	there = realpath(path, NULL);
+	if (!there)
+		there = absolute(path);
+	if (there && is_dead_at(there) && mountpoint_is_zklockfs(there))
+		mountpoint_detach_now(there, NULL);
+	*ret_why = there && is_dead_at(there) ? mountpoint_refusal(there) : NULL;
+	free(there);
+	if (!*ret_why) {
+		result = realpath(path, NULL);
+		*ret_why = result ? mountpoint_refusal(result) : strerror(errno);
 	}
-	free(result);
-	result = realpath(path, NULL);
-	if (!result || stat(result, &st) < 0)
-		return fail(result, ret_why, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return fail(result, ret_why, strerror(ENOTDIR));
-	if (strcmp(result, "/") == 0)
-		return fail(result, ret_why, "a mount there can be neither seen nor taken off");
-	if (mountpoint_is_zklockfs(result))
-		return fail(result, ret_why, "zklockfs is mounted there already");
-	if (geteuid() != 0 && access(result, R_OK | W_OK | X_OK) < 0)
-		return fail(result, ret_why,
-		            "only root can mount there; a user needs a directory of their own");
+	if (*ret_why) {
+		free(result);
+		result = NULL;
+	}
 	return result;
 }

@@ -18,6 +18,10 @@
 /* Calls look() in a child, since what is mounted there may not answer. What it returns, 0 to 255;
  * -ETIMEDOUT: nothing within MOUNTPOINT_ANSWER_MS; or another -errno. */
 int mountpoint_ask(int (*look)(void *ctx), void *ctx);
+/* Why not, for people: an -errno of it. */
+const char *mountpoint_unasked(int error);
+/* Why nothing may be mounted at this absolute path; NULL: it may. May wait: mountpoint_ask(). */
+const char *mountpoint_refusal(const char *path);
 /* Its absolute path, malloced. A dead zklockfs there is taken off. NULL: not to
  * be mounted on, and why: *ret_why. */
 char *mountpoint_prepare(const char *path, const char **ret_why);

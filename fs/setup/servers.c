@@ -12,8 +12,7 @@
 #define AGAIN_US 500000
 /* As long as no name has an address. */
 #define NOWHERE_US 1000000
-/* For so long the answers wait for those of other names. */
-#define SLOW_US 500000
+#define PATIENCE_US 500000
 
 bool servers_init(struct servers *servers, const char *names, int64_t period_us)
 {
@@ -21,7 +20,8 @@ bool servers_init(struct servers *servers, const char *names, int64_t period_us)
 	                            .count = resolve_count(names),
 	                            .named = !resolve_are_numbers(names),
 	                            .away = true,
-	                            .period_us = period_us};
+	                            .period_us = period_us,
+	                            .patience_us = PATIENCE_US};
 	resolver_init(&servers->resolver);
 	prober_init(&servers->prober);
 	servers->each = calloc(servers->count, sizeof(*servers->each));
@@ -230,7 +230,7 @@ static void begin_look(struct servers *servers, int64_t now_us)
 	/* Most often the next server gives contact at once: then nothing is wrong. */
 	if (servers->away && servers->looks > 1)
 		begin_to_try(servers);
-	servers->slow_us = now_us + SLOW_US;
+	servers->slow_us = now_us + servers->patience_us;
 	servers->next_us = now_us + next_pause(servers);
 }
 

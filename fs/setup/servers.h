@@ -39,13 +39,14 @@ struct servers {
 	void *ctx;
 	struct resolver resolver;
 	struct prober prober;
-	bool away;         /* there is no contact */
-	unsigned looks;    /*   and so often was looked since */
-	int64_t period_us; /* between two looks at the names while contact is good */
-	int64_t next_us;   /* the next one; INT64_MAX: there is nothing to look for */
-	int64_t slow_us;   /* answers are taken before all are there; INT64_MAX: taken */
-	unsigned failures; /* how often no name had an address */
-	int error;         /* why the names could not be looked at; 0: they were, the last time */
+	bool away;           /* there is no contact */
+	unsigned looks;      /*   and so often was looked since */
+	int64_t period_us;   /* between two looks at the names while contact is good */
+	int64_t next_us;     /* the next one; INT64_MAX: there is nothing to look for */
+	int64_t patience_us; /* so long the answers of names wait for those of others */
+	int64_t slow_us;     /* answers are taken before all are there; INT64_MAX: taken */
+	unsigned failures;   /* how often no name had an address */
+	int error;           /* why the names could not be looked at; 0: they were, the last time */
 };
 
 /* False: no memory. servers_finish() follows in either case. */

@@ -29,7 +29,7 @@ uint64_t lc_random(struct lc *lc)
 	return bits;
 }
 
-void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
+void config_report(const struct lc_config *config, enum lc_level level, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -37,7 +37,7 @@ void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	lc->config.report(lc->config.ctx, level, text);
+	config->report(config->ctx, level, text);
 }
 
 bool lc_may_say_again(struct lc *lc, int64_t *said_us)

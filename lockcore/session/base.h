@@ -58,7 +58,8 @@ int64_t lc_lately(const struct lc *lc);
  * without memory. */
 #define RETRY_US 1000000
 uint64_t lc_random(struct lc *lc);
-void lc_report(struct lc *lc, enum lc_level level, const char *format, ...)
+#define lc_report(lc, ...) config_report(&(lc)->config, __VA_ARGS__)
+void config_report(const struct lc_config *config, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* A refusal, in plain words. */
 const char *lc_why_refused(const struct ensemble_answer *answer);

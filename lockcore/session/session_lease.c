@@ -85,6 +85,15 @@ int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us)
 	return hurries && late_us < otherwise_us ? late_us : otherwise_us;
 }
 
+void session_report_short(const struct lc_config *config, int64_t timeout_us, int64_t tick_us)
+{
+	config_report(config, LC_ERROR,
+	              "the ensemble grants a session of %" PRId64 " ms; with a tick of "
+	              "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
+	              timeout_us / 1000, tick_us / 1000,
+	              lease_smallest_timeout(tick_us, config->loss_lead_us) / 1000);
+}
+
 bool session_long_enough(struct lc *lc)
 {
 	const struct lease *lease = &lc->session->lease;
@@ -92,11 +101,7 @@ bool session_long_enough(struct lc *lc)
 	if (lease_possible(lease->timeout_us, lease->tick_us, lease->lead_us) ||
 	    home_may_be_elsewhere(lc))
 		return true;
-	lc_report(lc, LC_ERROR,
-	          "the ensemble grants a session of %" PRId64 " ms; with a tick of "
-	          "%" PRId64 " ms the lease needs %" PRId64 " ms at least",
-	          lease->timeout_us / 1000, lease->tick_us / 1000,
-	          lease_smallest_timeout(lease->tick_us, lease->lead_us) / 1000);
+	session_report_short(&lc->config, lease->timeout_us, lease->tick_us);
 	session_cannot_be_used(lc, -ERANGE);
 	return false;
 }

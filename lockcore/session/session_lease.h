@@ -20,6 +20,7 @@ int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us);
 /* False: the session is too short for a lease, and is not used. Another ensemble is left all the
  * same: so where a mark is known, that waits for the heartbeat that proves where this one leads. */
 bool session_long_enough(struct lc *lc);
+void session_report_short(const struct lc_config *config, int64_t timeout_us, int64_t tick_us);
 /* Reports, once for each length: who asked for more may rely on it. */
 void session_granted(struct lc *lc);
 void session_report_ticks(struct lc *lc);

@@ -20,7 +20,7 @@ struct asked {
 	ensemble_answer_fn *answer;
 	void *answer_ctx;
 	int64_t now_us;
-	int closed;
+	int closed, errors;
 };
 
 static int port_open(struct ensemble *ensemble, int64_t timeout_us,
@@ -160,7 +160,7 @@ static void all_is_right(void **state)
 		assert_int_equal(result->err, 0);
 		assert_string_equal(result->server, "10.0.0.1:2181");
 		assert_int_equal(result->session_timeout_us, 12000000);
-		assert_int_equal(result->shortest_us, 5000000);
+		assert_false(result->too_short);
 		lc_examine_end(examine);
 		assert_int_equal(asked.closed, 1);
 	}
@@ -218,6 +218,30 @@ static void connection_lost(void **state)
 	assert_int_equal(asked.closed, 0); /* the port has closed it */
 }
 
+static void count_errors(void *ctx, enum lc_level level, const char *text)
+{
+	assert_int_equal(level, LC_ERROR);
+	assert_string_equal(text, "the ensemble grants a session of 12000 ms; with a tick of 8000 "
+	                          "ms the lease needs 16000 ms at least");
+	((struct asked *)ctx)->errors++;
+}
+
+/* As a start says it. The root is examined all the same. */
+static void short_session(void **state)
+{
+	struct asked asked;
+	struct lc_config config = config_of(&asked);
+	struct lc_examine *examine;
+
+	(void)state;
+	config.tick_time_us = 8000000;
+	config.report = count_errors;
+	examine = begin(&asked, &config, ENSEMBLE_OK);
+	assert_true(lc_examine_process(examine, 0)->too_short);
+	assert_int_equal(asked.errors, 1);
+	lc_examine_end(examine);
+}
+
 static void bad_roots(void **state)
 {
 	static const char *const roots[] = {"/",   "locks", "//locks",
@@ -237,9 +261,8 @@ static void bad_roots(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_is_right),
-		cmocka_unit_test(what_is_wrong),
-		cmocka_unit_test(connection_lost),
+		cmocka_unit_test(all_is_right),    cmocka_unit_test(what_is_wrong),
+		cmocka_unit_test(connection_lost), cmocka_unit_test(short_session),
 		cmocka_unit_test(bad_roots),
 	};
 

@@ -126,7 +126,7 @@ EXPLAINED = [
     ('admission.c', 'admit', 'dropped call', 'lock_list_later(lock);', MEMORY),
     ('asking.c', 'asking_wait', '> is >=', 'return left >= 0 ? left : 0;',
      'where they differ both values are 0'),
-    ('base.c', 'lc_report', 'dropped call', 'va_end(args);',
+    ('base.c', 'config_report', 'dropped call', 'va_end(args);',
      'with our compilers it does nothing'),
     ('batch.c', 'send_multi', 'dropped call', 'free_op(&multi->ops[i]);',
      'a leak, which tests/oom and the sanitizers see'),

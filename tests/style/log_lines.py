@@ -16,7 +16,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
 
 def calls(text):
     """The arguments of each call that logs, as lists of tokens."""
-    for call in re.finditer(r'\b(lc_report|home_met|log_line_of|log_line)\(', text):
+    for call in re.finditer(r'\b(lc_report|config_report|home_met|log_line_of|log_line)\(', text):
         arguments, depth = [[]], 1
         for token in TOKEN.findall(text, call.end()):
             depth += (token == '(') - (token == ')')

@@ -30,7 +30,7 @@ PROMISES = (
      'lockcore/ask/entry_info lockcore/ask/lock_info'),
     ('a lock is made, removed, changed, evicted; value and slots', 'lockcore/ask/ fs/files/value'),
     ('a filesystem: inodes, directories, operations', 'fs/tree/ fs/files/'),
-    ('a start says what is wrong: options, servers, --check, the mount point', 'fs/setup/ lockcore/examine'),
+    ('a start says what is wrong: options, servers, --check, the mount point', 'fs/setup/ fs/daemon/check lockcore/examine'),
     ('ZooKeeper, and nothing else, is behind it: the port', 'lockcore/port/'),
     ('the process: main, loop, signals, tables', 'fs/daemon/ fs/host/ lockcore/pure/'),
 )

@@ -164,12 +164,12 @@ def strangers(checks):
         checks.says(32, [f'wrong  server {address}: {text}'], address)
     address = turns_away()
     checks.says(32, [f'ok     server {address}: ZooKeeper 3.9.4, follower', 'risk   quorum: only one server', 'ok     tickTime',
-                     f'risk   server {address}: does not show whether it is of the ensemble', 'wrong  session: '], address)
+                     f'risk   server {address}: does not show whether it is of the ensemble', f'wrong  no ZooKeeper server answered at {address} within 10000 ms'], address)
     stopped_meanwhile()
     connects_late()
     killed_meanwhile()
     checks.says(32, ['wrong  server 127.0.0.1:9: Connection refused'], '127.0.0.1:9')
-    checks.says(32, ['wrong  server nosuch.invalid: ', 'wrong  servers: none of them has an address'], 'nosuch.invalid')
+    checks.says(32, ["wrong  none of the servers in 'nosuch.invalid' has an address: nosuch.invalid: "], 'nosuch.invalid')
 
 
 def settings(checks, server, source):
@@ -186,7 +186,7 @@ def settings(checks, server, source):
                      f'wrong  server {source}: sessions of 40000 ms at most, and 600000 ms are asked for: lower session_timeout',
                      'risk   session: 40000 ms are granted, and 600000 ms asked for', absent],
                 '-o', 'session_timeout=10m', source)
-    checks.says(32, [first, alone, tick, 'wrong  session: 6000 ms are granted, and the lease needs 8000 ms', absent],
+    checks.says(32, [first, alone, tick, 'wrong  the ensemble grants a session of 6000 ms; with a tick of 2000 ms the lease needs 8000 ms at least', absent],
                 '-o', 'session_timeout=6s,on_lost=term', source)
     checks.says(0, [first, alone, 'ok     tickTime: 3000 ms, known by -o tick_time=', session, absent],
                 '-o', 'tick_time=3s', source)
@@ -204,7 +204,7 @@ def settings(checks, server, source):
     shorter = checks.case.server(tick_ms=200, config='maxSessionTimeout=4000')
     checks.says(32, [first.split(' server')[0], alone, 'ok     tickTime: 2000 ms',
                      f'wrong  server 127.0.0.1:{shorter.port}: sessions of 4000 ms at most: two may hold a lock',
-                     'wrong  session: 4000 ms are granted', 'ok'], f'127.0.0.1:{shorter.port}')
+                     'wrong  the ensemble grants a session of 4000 ms; ', 'ok'], f'127.0.0.1:{shorter.port}')
     shorter.stop()
     few = checks.case.server(config='maxClientCnxns=2')
     checks.says(0, ['risk   server', alone, 'ok     tickTime: 2000 ms, known by the servers', 'ok', 'ok'],
@@ -220,10 +220,10 @@ def roots(checks, server, source):
     checks.says(0, written, source)
     server.zk.create('/locks/.zklockfs')
     checks.says(0, written, source)
-    checks.says(32, [*front, 'wrong  root: there is no /elsewhere: a typing error'], source + '/elsewhere')
+    checks.says(32, [*front, 'wrong  there is no /elsewhere in the ensemble; with -o mkroot it is made'], source + '/elsewhere')
     checks.says(0, [*front, 'ok     root: there is no /elsewhere: the first mount'], '-o', 'mkroot', source + '/elsewhere')
     server.zk.create('/gone', ephemeral=True)
-    checks.says(32, [*front, 'wrong  root: /gone is an ephemeral node'], source + '/gone')
+    checks.says(32, [*front, 'wrong  /gone is an ephemeral node: it cannot hold locks'], source + '/gone')
 
     secret = checks.case.directory + '/secret'
     with open(secret, 'w', encoding='ascii') as file:
@@ -231,9 +231,26 @@ def roots(checks, server, source):
     os.chmod(secret, 0o600)
     mine = server.client('user:password')
     mine.create('/private', acl=[(31, 'auth', '')])
-    checks.says(32, [*front, 'wrong  root: /private may not be read and written: use -o credentials='], source + '/private')
+    checks.says(32, [*front, 'wrong  the ensemble does not let us write below /private, and no credentials are given'], source + '/private')
     checks.says(0, [*front, 'ok     root: /private is there, and may be written with', 'ok     a write'],
                 '-o', 'credentials=' + secret, source + '/private')
+
+
+def refused_alike(checks, source):
+    """What a start refuses --check refuses, in the same words."""
+    point = checks.case.mount_point()
+    plain = checks.case.directory + '/plain'
+    with open(plain, 'w', encoding='ascii'):
+        pass
+    for args in ((source + '/elsewhere', point), (source + '/gone', point), (source + '/private', point),
+                 ('nosuch.invalid', point), ('-o', 'session_timeout=6s,on_lost=term', source, point),
+                 (source, plain), (source, '/'), (source, point + '/x')):
+        status, _, err = command([ZKLOCKFS, '-o', 'noprotect', *args])
+        words = err.splitlines()[-1].removeprefix('zklockfs: ').removeprefix(args[-1] + ': ')
+        check(status == 32 and len(words) > 10, f'{args}: {status}, {err}')
+        got, out, _ = command([ZKLOCKFS, '--check', *args])
+        check(got == 32 and any(line.startswith('wrong') and line.endswith(words) for line in out.splitlines()),
+              f'{args}: no {words!r} in {out}')
 
 
 def mount_points(checks, source):
@@ -256,7 +273,7 @@ def mount_points(checks, source):
     daemons = checks.case.daemons()
     for pid in daemons:
         os.kill(pid, signal.SIGSTOP)
-    at(point, 32, 'wrong  mount point: what is mounted there does not answer: it is stopped (SIGCONT), or hangs')
+    at(point, 32, 'wrong  mount point: what is mounted there does not answer within 10 s: it is stopped (SIGCONT), or hangs')
     status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
     check(status == 32 and 'what is mounted there does not answer' in out, f'without pidfd_open(2): {status}, {out}{err}')
     for pid in daemons:
@@ -268,7 +285,7 @@ def mount_points(checks, source):
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')
     at(point + '/x', 32, 'wrong  mount point: No such file')
-    at('/', 32, 'wrong  mount point: a mount at / can be neither seen')
+    at('/', 32, 'wrong  mount point: a mount there can be neither seen')
 
     dash = checks.case.mount_point() + '/zk-locks'
     os.mkdir(dash)
@@ -314,7 +331,7 @@ def few_rights(source):
     got, out, _ = command([*no_mount, ZKLOCKFS, '--check', source])
     check(got == 32 and 'wrong  root may not mount here, for want of CAP_SYS_ADMIN' in out, out)
     got, out, _ = command(['prlimit', '--nofile=4', ZKLOCKFS, '--check', source])
-    check(got == 32 and 'wrong  servers cannot be looked up: Too many open files' in out, out)
+    check(got == 32 and 'wrong  cannot start: 4 files may be open (ulimit -n), and 64 must be' in out, out)
     with open('/dev/full', 'wb') as full, spawn([ZKLOCKFS, '--check', source], stdout=full,
                                                 stderr=subprocess.PIPE, text=True) as process:
         err = process.communicate()[1]
@@ -337,6 +354,7 @@ def test(case):
     check_equal(server.zk.children('/'), ['zookeeper'], 'nodes that are left')
     roots(checks, server, source)
     tree = server.tree('/locks')
+    refused_alike(checks, source)
     mount_points(checks, source)
     few_rights(source)
     limited_waits(source, case.directory + '/limits')

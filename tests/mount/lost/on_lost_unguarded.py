@@ -12,7 +12,7 @@ import shlex
 from harness import Mount, Systemd, ZKLOCKFS, check, check_equal, check_errno, command, raw_open, refused, run, until, write_program
 
 SIGNALS = ['kill', 'pidfd_send_signal']
-NOBODY = 'wrong  on_lost: nobody could be stopped here: '
+NOBODY = 'wrong  on_lost could stop nobody here, so no locks are granted: '
 
 
 class Unguarded(Mount):

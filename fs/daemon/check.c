@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * check.c - see check.h. A verdict is a line of the log: so what the start says by itself is one.
+ */
+#include "daemon/check.h"
+
+#include "daemon/engine.h"
+#include "daemon/start.h"
+#include "guard/guardian.h"
+#include "host/clock.h"
+#include "host/log.h"
+#include "host/pause.h"
+#include "host/signals.h"
+#include "host/who.h"
+#include "lockcore.h"
+#include "setup/mount_error.h"
+#include "setup/mountpoint.h"
+#include "setup/unit_name.h"
+#include "setup/unmounted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* Slower than this, a write is more than the disk and the network of an ensemble should need. */
+#define SLOW_WRITE_US 100000
+/* Fewer connections of a host than this leave no room for some mounts that ask for settings. */
+#define FEW_CONNECTIONS 5
+/* No server may grant less, at any time: rule 45 of lockcore/RULES.md. */
+#define LEAST_LIMIT_MS 5000
+
+/* OK; RISK: a mount works, but less safely or less well than it could; WRONG: a mount fails, or its
+ * locks are not what its options say. */
+static const enum lc_level OK = LC_NOTICE, RISK = LC_WARNING, WRONG = LC_ERROR;
+
+/* ---- servers ---- */
+
+static void report_server(const struct probe *probe, bool only)
+{
+	char text[256];
+	size_t len;
+
+	if (probe->met != PROBE_USABLE) {
+		log_line(only ? WRONG : RISK, "server %s: %s%s", probe->address, probe_text(probe),
+		         only ? "" : ": start it, or leave it out of SERVERS");
+		return;
+	}
+	len = (size_t)snprintf(text, sizeof(text), "ZooKeeper %s%s%s",
+	                       *probe->version ? probe->version : "of an unknown version",
+	                       *probe->mode ? ", " : "", probe->mode);
+	if (probe->has_conf)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, ", tickTime %" PRId64 " ms",
+		                        probe->tick_ms);
+	if (probe->longest_ms > 0)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+		                        ", sessions of %" PRId64 " to %" PRId64 " ms",
+		                        probe->shortest_ms, probe->longest_ms);
+	if (probe->connections > 0)
+		(void)snprintf(text + len, sizeof(text) - len, ", maxClientCnxns %" PRId64,
+		               probe->connections);
+	if (probe_forgets(probe->version))
+		log_line(
+			RISK,
+			"server %s: %s: can forget answered writes, and so a lock: use %s or later",
+			probe->address, text, PROBE_SAFE);
+	else if (probe->connections > 0 && probe->connections < FEW_CONNECTIONS)
+		log_line(RISK, "server %s: %s: raise it, each mount of a host needs two",
+		         probe->address, text);
+	else
+		log_line(OK, "server %s: %s", probe->address, text);
+}
+
+static void report_quorum(const struct settings *settings, size_t usable)
+{
+	bool alone = false, together = strchr(settings->options->servers, ',') != NULL;
+
+	for (size_t i = 0; i < settings->count; i++) {
+		const char *mode = settings->answers[i].probe.mode;
+
+		alone |= strcmp(mode, "standalone") == 0;
+		together |= *mode && strcmp(mode, "standalone") != 0;
+	}
+	if (alone && together)
+		log_line(WRONG, "quorum: a server is standalone: these servers are no ensemble, "
+		                "and two hosts "
+		                "may hold a lock");
+	else if (alone)
+		log_line(RISK,
+		         "quorum: one server: there are no locks while it is down: use three");
+	else if (usable == 1)
+		log_line(RISK, "quorum: only one server can be used from here: name more");
+	else
+		log_line(OK, "quorum: %zu servers can be used", usable);
+}
+
+static void report_tick(const struct settings *settings)
+{
+	const char *by = settings_tick_by(settings);
+	int64_t tick_ms = settings->tick_us / 1000;
+
+	if (strcmp(by, "-") == 0)
+		log_line(RISK,
+		         "tickTime: not known, %" PRId64
+		         " ms is taken; if it is more, two may hold a lock: allow conf in "
+		         "4lw.commands.whitelist, or use -o tick_time=",
+		         tick_ms);
+	else
+		log_line(OK, "tickTime: %" PRId64 " ms, known by %s", tick_ms,
+		         strcmp(by, "option") == 0 ? "-o tick_time="
+		         : strcmp(by, "conf") == 0 ? "the servers"
+		                                   : "the servers' limits of sessions");
+}
+
+/* A session may be renewed by any server at any time. */
+static void report_limits(const struct probe *probe, int64_t asked_ms)
+{
+	if (probe->longest_ms > 0 && probe->longest_ms < LEAST_LIMIT_MS)
+		log_line(WRONG,
+		         "server %s: sessions of %" PRId64 " ms at most: two may hold a lock: "
+		         "maxSessionTimeout must be %d ms or more on every server",
+		         probe->address, probe->longest_ms, LEAST_LIMIT_MS);
+	else if (probe->longest_ms > 0 && probe->longest_ms < asked_ms)
+		log_line(WRONG,
+		         "server %s: sessions of %" PRId64 " ms at most, and %" PRId64
+		         " ms are asked for: lower session_timeout, or raise maxSessionTimeout",
+		         probe->address, probe->longest_ms, asked_ms);
+	if (probe->shortest_ms > asked_ms)
+		log_line(RISK,
+		         "server %s: sessions of %" PRId64 " ms at least, and %" PRId64
+		         " ms are asked for: a dead host keeps its locks for longer: lower "
+		         "minSessionTimeout, or ask for as much by session_timeout",
+		         probe->address, probe->shortest_ms, asked_ms);
+}
+
+/* Do all servers have the same settings, and the same mark? */
+static void report_differences(const struct settings *settings)
+{
+	const struct options *options = settings->options;
+	const struct probe *first = NULL;
+
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct probe *probe = &settings->answers[i].probe;
+
+		if (probe->met != PROBE_USABLE)
+			continue;
+		report_limits(probe, options->session_timeout_us / 1000);
+		first = first || !probe->looked ? first : probe;
+		if (!probe->looked)
+			log_line(RISK,
+			         "server %s: does not show whether it is of the ensemble (%s/%s): "
+			         "leave "
+			         "it out of SERVERS if it is not",
+			         probe->address, options->root, LC_MARK_NODE);
+		else if (memcmp(&first->mark, &probe->mark, sizeof(first->mark)) != 0)
+			log_line(WRONG,
+			         "servers %s and %s: are of different ensembles: %s/%s is not the "
+			         "same",
+			         first->address, probe->address, options->root, LC_MARK_NODE);
+		else if (first->longest_ms != probe->longest_ms ||
+		         first->shortest_ms != probe->shortest_ms ||
+		         first->tick_ms != probe->tick_ms)
+			log_line(RISK,
+			         "servers %s and %s: differ in ticks, or in limits of sessions: "
+			         "give "
+			         "all servers the same zoo.cfg",
+			         first->address, probe->address);
+	}
+}
+
+static void hear_servers(struct settings *settings)
+{
+	struct probe probe;
+
+	while (settings->prober.fd >= 0) {
+		(void)poll(&(struct pollfd){.fd = settings->prober.fd, .events = POLLIN}, 1, -1);
+		while (prober_read(&settings->prober, &probe))
+			settings_hear(settings, &probe);
+	}
+}
+
+/* False: no server can be used. */
+static bool ask_servers(struct settings *settings, const char *addresses)
+{
+	size_t usable = 0;
+
+	(void)settings_begin(settings, addresses);
+	hear_servers(settings);
+	for (size_t i = 0; i < settings->count; i++) {
+		settings_believe(settings, &settings->answers[i]);
+		usable += settings->answers[i].probe.met == PROBE_USABLE;
+	}
+	for (size_t i = 0; i < settings->count; i++)
+		report_server(&settings->answers[i].probe, usable == 0);
+	if (settings->count < resolve_count(addresses))
+		log_line(usable == 0 ? WRONG : RISK,
+		         "servers: not all could be asked: there is no memory, or are too many "
+		         "processes: try again");
+	if (usable == 0)
+		return false;
+	report_quorum(settings, usable);
+	report_tick(settings);
+	report_differences(settings);
+	return true;
+}
+
+/* ---- a session ---- */
+
+static int compare_times(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void report_session(const struct lc_examination *result, int64_t asked_ms)
+{
+	int64_t granted_ms = result->session_timeout_us / 1000;
+
+	if (result->too_short)
+		return;
+	if (granted_ms != asked_ms)
+		log_line(RISK,
+		         "session: %" PRId64 " ms are granted, and %" PRId64
+		         " ms asked for: change session_timeout, or the servers' limits",
+		         granted_ms, asked_ms);
+	else
+		log_line(OK, "session: %" PRId64 " ms are granted by %s", granted_ms,
+		         result->server);
+}
+
+static void report_writes(const struct lc_examination *result, const struct options *options)
+{
+	int64_t times[LC_EXAMINE_WRITES], median_us;
+
+	memcpy(times, result->write_us, sizeof(times));
+	qsort(times, result->writes, sizeof(*times), compare_times);
+	median_us = times[result->writes / 2];
+	log_line(OK, "root: %s is there, and may be written%s", options->root,
+	         options->credentials ? " with these credentials" : "");
+	log_line(median_us > SLOW_WRITE_US ? RISK : OK,
+	         "a write takes %.1f ms, the longest of %u took %.1f ms%s",
+	         (double)median_us / 1000, result->writes, (double)times[result->writes - 1] / 1000,
+	         median_us > SLOW_WRITE_US ? ": give dataLogDir a disk of its own, or move the "
+	                                     "servers nearer"
+	                                   : "");
+}
+
+static void report_root(const struct lc_examination *result, const struct loop *loop)
+{
+	const struct options *options = loop->options;
+
+	if (!result->done)
+		mount_error_log(options, &loop->servers, -ETIMEDOUT);
+	else if (result->err == 0)
+		report_writes(result, options);
+	else if (result->err == -ENOENT && options->make_root)
+		log_line(OK, "root: there is no %s: the first mount makes it", options->root);
+	else if (result->err == -EIO)
+		log_line(WRONG, "root: a write below %s is refused: %s", options->root,
+		         *result->why ? result->why : "over a quota?");
+	else
+		mount_error_log(options, &loop->servers, result->err);
+}
+
+static void examine_ensemble(struct loop *loop, int64_t until_us)
+{
+	struct lc_config config = engine_config(loop->options, loop);
+	const struct lc_examination *result;
+	struct lc_examine *examine;
+	int r = engine_port(loop->options, loop->servers.addresses, &loop->ensemble);
+
+	config.tick_time_us = loop->settings.tick_us;
+	if (r == 0)
+		r = lc_examine(&config, loop->ensemble, &examine);
+	if (r < 0) {
+		mount_error_log(loop->options, &loop->servers, r);
+		return;
+	}
+	result = lc_examine_process(examine, 0);
+	while (!result->done && clock_now_us() < until_us) {
+		struct pollfd pollfd;
+		int64_t wait_us = lc_examine_prepare(examine, &pollfd);
+
+		if (poll(&pollfd, 1, (int)((wait_us + 999) / 1000)) < 0)
+			pollfd.revents = 0;
+		result = lc_examine_process(examine, pollfd.revents);
+	}
+	if (*result->server)
+		report_session(result, loop->options->session_timeout_us / 1000);
+	report_root(result, loop);
+	lc_examine_end(examine);
+}
+
+static void check_servers(struct loop *loop)
+{
+	int64_t until_us = clock_now_us() + options_start_timeout_us(loop->options);
+	int r;
+
+	/* A mount leaves out names that are slow to be found, and uses them later. */
+	loop->servers.patience_us = options_start_timeout_us(loop->options) / 2;
+	r = start_find(loop, until_us);
+	/* From here on nothing reads the loop's signals: they end the process. */
+	signals_unblock_all();
+	if (r < 0)
+		return;
+	if (loop->servers.resolver.fd >= 0)
+		log_line(RISK, "servers: the name service does not answer for all of them: try "
+		               "again, or name addresses");
+	if (ask_servers(&loop->settings, loop->servers.addresses))
+		examine_ensemble(loop, clock_now_us() + options_start_timeout_us(loop->options));
+}
+
+/* ---- this host ---- */
+
+static bool has_line(const char *path, const char *start)
+{
+	char *line = who_read_line(path, start);
+	bool there = line;
+
+	free(line);
+	return there;
+}
+
+static void check_fuse(const struct loop *loop)
+{
+	int64_t limit_s = loop->front->kernel_limit_s;
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		log_line(OK, "/dev/fuse can be used");
+	else
+		log_line(WRONG, "/dev/fuse: %s: %s", strerror(errno),
+		         errno == EACCES || errno == EPERM
+		                 ? "give this user, or the container, the device"
+		                 : "load the module fuse; a container needs the device");
+	if (fd >= 0)
+		close(fd);
+	if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) == 0)
+		log_line(WRONG, "root may not mount here, for want of CAP_SYS_ADMIN: "
+		                "zklockfs-containers(7)");
+	if (limit_s > 0)
+		log_line(RISK,
+		         "fs.fuse.max_request_timeout is %" PRId64
+		         " s: waiting opens get EINTR before: write 0 into it, then mount",
+		         limit_s);
+	if (geteuid() == 0 || !loop->options->all_users)
+		return;
+	if (has_line("/etc/fuse.conf", "user_allow_other"))
+		log_line(OK, "/etc/fuse.conf has user_allow_other");
+	else
+		log_line(WRONG, "/etc/fuse.conf: allow_other needs the line user_allow_other");
+}
+
+static void check_clocks(const struct pauses *pauses)
+{
+	char names[64];
+
+	pauses_names(pauses, names, sizeof(names));
+	if (!pause_processor_has("/proc/cpuinfo", "hypervisor"))
+		log_line(OK, "clocks: a pause of this machine is seen by %s", names);
+	else if (strstr(names, "vmclock") || strstr(names, "tsc") || strstr(names, "ptp"))
+		log_line(OK, "clocks: a pause of this virtual machine is seen by %s", names);
+	else
+		log_line(
+			RISK,
+			"clocks: a pause of this virtual machine is seen only if an agent sets the "
+			"wall clock: /dev/vmclock0, or the module ptp_kvm");
+}
+
+/* Without a word if it cannot be read: so is the status then. */
+static void check_options_there(const struct options *options, const char *path)
+{
+	char text[65536], name[4200], differ[768];
+	int fd;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%s/.zklockfs/options", path);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (*options_differ(options, text, differ, sizeof(differ)))
+		log_line(RISK, "mount point: the mount runs with %s: zklockfs --reload", differ);
+	else
+		log_line(OK, "mount point: the mount runs with these options");
+}
+
+static void check_mount_there(const struct options *options, const char *path)
+{
+	char status[4096], line[64];
+	FILE *file;
+
+	check_options_there(options, path);
+	snprintf(status, sizeof(status), "%s/.zklockfs/status", path);
+	file = fopen(status, "re");
+	if (file && fgets(line, sizeof(line), file))
+		log_line(strcmp(line, "state: ready\n") == 0 ? OK : RISK,
+		         "mount point: zklockfs is mounted there, %.*s", (int)strcspn(line, "\n"),
+		         line);
+	else if (errno == EACCES)
+		log_line(OK, "mount point: zklockfs is mounted there, for another user");
+	else if (errno == ENOTCONN || errno == ECONNABORTED)
+		log_line(RISK, "mount point: a dead zklockfs is there: mount again");
+	else
+		log_line(RISK, "mount point: zklockfs is mounted there, and %s: %s", status,
+		         strerror(errno));
+	if (file)
+		fclose(file);
+}
+
+static void check_unmounted(const struct options *options, const char *path)
+{
+	bool root = geteuid() == 0, protects;
+
+	switch (unmounted_look(path)) {
+	case UNMOUNTED_PROTECTED:
+		log_line(OK, "mount point: nobody can make files there while nothing is mounted");
+		break;
+	case UNMOUNTED_OPEN:
+		protects = root && options->protect;
+		log_line(protects ? OK : RISK, "mount point: %s",
+		         protects ? "empty; a mount makes it unusable for all else"
+		                  : "files can be made there while nothing is mounted: "
+		                    "chmod 000, chattr +i");
+		break;
+	case UNMOUNTED_USED:
+		log_line(RISK,
+		         "mount point: it is not empty: while nothing is mounted, programs find "
+		         "what is in it: empty it, or choose another");
+		break;
+	case UNMOUNTED_FOREIGN:
+		log_line(root ? RISK : WRONG, "mount point: it is another user's%s",
+		         root ? ", who can make files there while nothing is mounted: chown root"
+		              : ": choose your own");
+		break;
+	case UNMOUNTED_OTHER:
+		log_line(RISK,
+		         "mount point: another filesystem is mounted there: umount it, or choose "
+		         "another");
+		break;
+	case UNMOUNTED_UNKNOWN:
+		log_line(root ? WRONG : RISK, "mount point: %s", strerror(errno));
+		break;
+	}
+}
+
+/* The two names differ where the mount point has a dash, and a shell takes a backslash away. */
+static void tell_unit(const char *path)
+{
+	char name[UNIT_NAME_MAX], file[UNIT_NAME_MAX];
+
+	log_line(OK,
+	         "unit: systemctl enable --now 'zklockfs@%s', with its settings in "
+	         "/etc/zklockfs/%s.conf",
+	         unit_name(path, name), unit_file(path, file));
+}
+
+static int look_at_mountpoint(void *ctx)
+{
+	const struct options *options = ctx;
+	char *path = realpath(options->mountpoint, NULL);
+	const char *why = path ? mountpoint_refusal(path) : strerror(errno);
+
+	if (path && strcmp(path, "/") != 0 && mountpoint_is_zklockfs(path))
+		check_mount_there(options, path);
+	else if (why)
+		log_line(WRONG, "mount point: %s", why);
+	else
+		check_unmounted(options, path);
+	if (path && strcmp(path, "/") != 0 && geteuid() == 0)
+		tell_unit(path);
+	free(path);
+	return log_found_wrong();
+}
+
+static void check_mountpoint(struct options *options)
+{
+	int wrong = mountpoint_ask(look_at_mountpoint, options);
+
+	if (wrong < 0)
+		log_line(WRONG, "mount point: %s", mountpoint_unasked(wrong));
+	else if (wrong > 0)
+		log_set_wrong();
+}
+
+int check_all(struct options *options, struct loop *loop)
+{
+	check_servers(loop);
+	check_fuse(loop);
+	check_clocks(&loop->front->pauses);
+	if (guardian_fd(loop->front->guardian) >= 0)
+		log_line(OK, "on_lost: a process could be found by its file, and stopped");
+	if (options->mountpoint)
+		check_mountpoint(options);
+	return log_found_wrong() ? EXIT_MOUNT : 0;
+}

@@ -106,8 +106,7 @@ static void begin_leaving(struct loop *loop, int64_t stage_us)
 	enter_stage(loop, LOOP_DRAINS, stage_us);
 	supervisor_leaves();
 	lc_drain(front->lc);
-	holds_drop(front, 0, NULL);
-	holds_drop_kept(front);
+	holds_drop_all(front);
 	loop->detacher = mountpoint_detach(loop->options->mountpoint, loop->mount_records.device);
 	if (loop->detacher < 0)
 		log_line(LC_ERROR, "cannot unmount %s: %s", loop->options->mountpoint,
@@ -290,7 +289,7 @@ static void record(struct loop *loop)
 	if (!loop->fuse || loop->unrecorded || !loop->front->pending.init)
 		return;
 	answers_record(loop->front);
-	r = mount_records_write(&loop->mount_records, false);
+	r = mount_records_write(&loop->mount_records, /* all = */ false);
 	if (r >= 0)
 		return;
 	loop->unrecorded = true;

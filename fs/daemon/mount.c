@@ -244,8 +244,7 @@ int mount_serve(struct loop *loop, struct mount *mount)
 		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
 	}
 	close_device(front, mount->fuse);
-	holds_drop(front, 0, NULL);
-	holds_drop_kept(front);
+	holds_drop_all(front);
 	lc_drain(front->lc);
 	return status;
 }

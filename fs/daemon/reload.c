@@ -200,10 +200,10 @@ static void change_guardian(struct reload *reload)
 	int r;
 
 	if (former) {
-		guardian_end(former, true);
+		guardian_end(former, /* clean = */ true);
 		front->guardian = NULL;
 		holds_guard(front);
-		(void)mount_records_write(reload->mount_records, true);
+		(void)mount_records_write(reload->mount_records, /* all = */ true);
 	}
 	if (reload->on_lost == ON_LOST_NONE)
 		return;
@@ -225,7 +225,7 @@ static void take_options(struct reload *reload)
 		change_guardian(reload);
 	reload->mount_records->args = reload->args;
 	reload->mount_records->args_len = reload->args_len;
-	(void)mount_records_write(reload->mount_records, true);
+	(void)mount_records_write(reload->mount_records, /* all = */ true);
 	guardian_deadline(reload->front->guardian, store_deadline(reload->front->records.store));
 }
 
@@ -465,15 +465,17 @@ static const char *exec_program(const struct reload *reload)
 	snprintf(number, sizeof(number), "%d", fd);
 	if (setenv(SUPERVISOR_ENVIRONMENT_STORE, number, 1) < 0)
 		return strerror(errno);
-	error = helper_close_by_exec() ? -mount_records_pass(reload->mount_records, true) : errno;
+	error = helper_close_by_exec()
+	                ? -mount_records_pass(reload->mount_records, /* pass = */ true)
+	                : errno;
 	if (error == 0) {
-		supervisor_pass(true);
+		supervisor_pass(/* pass = */ true);
 		(void)fcntl(fd, F_SETFD, 0);
 		execv(reload->program, next_argv(reload));
 		error = errno;
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-		supervisor_pass(false);
-		(void)mount_records_pass(reload->mount_records, false);
+		supervisor_pass(/* pass = */ false);
+		(void)mount_records_pass(reload->mount_records, /* pass = */ false);
 	}
 	unsetenv(SUPERVISOR_ENVIRONMENT_STORE);
 	return strerror(error);
@@ -481,7 +483,7 @@ static const char *exec_program(const struct reload *reload)
 
 static void begin_check(struct reload *reload)
 {
-	int r = mount_records_write(reload->mount_records, true);
+	int r = mount_records_write(reload->mount_records, /* all = */ true);
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
 	reload->wants_memory = true;
@@ -497,7 +499,7 @@ static void make_way(struct reload *reload)
 	int r;
 
 	reload->mount_records->stopped_us = reload->front->clock_us();
-	r = mount_records_write(reload->mount_records, true);
+	r = mount_records_write(reload->mount_records, /* all = */ true);
 	why = r < 0 ? strerror(-r) : NULL;
 	if (!why && !supervisor_makes_way())
 		why = check_again(reload, store_fd(reload->front->records.store));

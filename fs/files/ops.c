@@ -165,15 +165,12 @@ static void remove_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name)
 	struct node *parent = node_by_ino(front->nodes, parent_ino);
 	struct node *node = node_child(front->nodes, parent, name);
 	struct parked *parked;
-	pid_t process;
 
 	if (!node || node->kind != NODE_LOCK) {
 		reply_err(req, EPERM);
 		return;
 	}
-	process = family_process((pid_t)req->in.pid);
-	if (process > 0)
-		holds_drop(front, process, node->lock);
+	holds_drop(front, family_process((pid_t)req->in.pid), node->lock);
 	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
 		park_change(parked, lc_rmdir(front->lc, node->lock, parked_uid(parked), dir_removed,

@@ -77,7 +77,8 @@ int value_empty(struct parked *parked, lc_done_fn *done)
 {
 	struct hold *hold = hold_of(parked);
 
-	return hold ? lc_set_value(hold->taker, "", 0, false, done, parked, &parked->call)
+	return hold ? lc_set_value(hold->taker, "", 0, /* append = */ false, done, parked,
+	                           &parked->call)
 	            : -EACCES;
 }
 

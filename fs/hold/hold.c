@@ -436,13 +436,17 @@ void holds_drop(struct frontend *front, pid_t pid, const char *lock)
 	struct lingering *lingering, *next;
 
 	LINGERING_FOREACH_SAFE(front, lingering, next)
-		if ((pid == 0 || lingering->pid == pid) &&
-		    (!lock || strcmp(hold_of_lingering(lingering)->node->lock, lock) == 0))
+		if (lingering->pid == pid &&
+		    strcmp(hold_of_lingering(lingering)->node->lock, lock) == 0)
 			hold_free(hold_of_lingering(lingering));
 }
 
-void holds_drop_kept(struct frontend *front)
+void holds_drop_all(struct frontend *front)
 {
+	struct lingering *lingering, *next;
+
+	LINGERING_FOREACH_SAFE(front, lingering, next)
+		hold_free(hold_of_lingering(lingering));
 	while (front->holds->linger.lists[LINGERS_KEPT])
 		hold_free(hold_of_lingering(front->holds->linger.lists[LINGERS_KEPT]));
 }
@@ -477,7 +481,7 @@ void holds_end(struct frontend *front)
 	struct hold *hold, *next;
 
 	if (front->lc)
-		holds_drop(front, 0, NULL);
+		holds_drop_all(front);
 	DL_FOREACH_SAFE(front->holds->waiting, hold, next) {
 		stop_waiting(hold, HOLD_GONE);
 		if (!front->lc)

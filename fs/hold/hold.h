@@ -172,11 +172,10 @@ void hold_evicted(void *ctx, void *taker_ctx, const char *by);
 /* ---- all of a mount ---- */
 
 int holds_init(struct frontend *front);
-/* Ends the lingering holds of a process (0: of all processes) for a lock (NULL: for all locks): the
- * process asks in another way now. */
+/* Ends the lingering holds of a process for a lock: it asks in another way now. */
 void holds_drop(struct frontend *front, pid_t pid, const char *lock);
-/* Ends the kept holds, when the mount ends. */
-void holds_drop_kept(struct frontend *front);
+/* Ends all lingering and all kept holds, when the mount ends. */
+void holds_drop_all(struct frontend *front);
 /* Ends the lingering holds for an open file of the flock file, which is closed: those of one owner,
  * or all if it is NULL. */
 void holds_drop_where(struct frontend *front, const void *where, const uint64_t *owner);

@@ -110,7 +110,9 @@ void answers_add(struct frontend *front, bool opens, const struct iovec *iov, in
 		return;
 	if (!make_answer_room(answers, size_with(answer.len))) {
 		store_spoil(front->records.store);
-		emit(front, false); /* the end of a mount that was aborted closes files */
+		/* Nothing closes files here, since the caller may be at work with one. If the
+		 * mount was aborted, files_end() closes them. */
+		emit(front, /* closes = */ false);
 		(void)!writev(answers->fd, iov, count);
 		return;
 	}
@@ -154,7 +156,7 @@ void answers_emit_again(struct frontend *front)
 
 void answers_emit(struct frontend *front)
 {
-	emit(front, true);
+	emit(front, /* closes = */ true);
 }
 
 void answers_wake_poller(struct frontend *front, uint64_t poller)
@@ -169,7 +171,7 @@ void answers_wake_poller(struct frontend *front, uint64_t poller)
 	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
 
 	if (poller)
-		answers_add(front, false, &iov, 1);
+		answers_add(front, /* opens = */ false, &iov, 1);
 }
 
 void answers_wake_all(struct frontend *front)

@@ -190,7 +190,7 @@ static void pass_on(struct request *request)
 		if (own)
 			fix_init_answer(request, bytes, (size_t)n);
 		if (request != front->pending.init) /* the kernel had this answer long ago */
-			answers_add(front, false, &iov, 1);
+			answers_add(front, /* opens = */ false, &iov, 1);
 		if (own)
 			answered(request, header->error);
 	}

@@ -300,7 +300,8 @@ static bool read_fuse_args(const struct raw *raw, struct options *options, int *
 	if (asprintf(&name, "fsname=%s", options->source) < 0)
 		name = NULL;
 	/* Always set: files with an x bit have text that any host's takers have written. */
-	ok = add_if(&opts, true, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") &&
+	ok = fuse_opt_add_opt(&opts, "default_permissions,nosuid,nodev,noexec,subtype=zklockfs") ==
+	             0 &&
 	     add_if(&opts, options->all_users, "allow_other") && name &&
 	     fuse_opt_add_opt_escaped(&opts, name) == 0 &&
 	     add_if(&opts, raw->contexts, raw->contexts) && add_if(&opts, raw->read_only, "ro") &&

@@ -61,7 +61,7 @@ bool ready_begin(bool foreground)
 	close(fds[0]);
 	status_fd = fds[1];
 	background = true;
-	log_to_syslog(true);
+	log_to_syslog(/* and_stderr = */ true);
 	return true;
 }
 
@@ -125,7 +125,7 @@ bool ready_detach(void)
 {
 	if (!background)
 		return false;
-	log_to_syslog(false);
+	log_to_syslog(/* and_stderr = */ false);
 	(void)!chdir("/");
 	helper_let_go();
 	return true;

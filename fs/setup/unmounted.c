@@ -95,7 +95,7 @@ enum unmounted_state unmounted_look(const char *mountpoint)
 /* Somebody may have made a file there meanwhile. */
 static void close_up(int fd)
 {
-	if (fchmod(fd, 0) < 0 || set_immutable(fd, true) < 0)
+	if (fchmod(fd, 0) < 0 || set_immutable(fd, /* on = */ true) < 0)
 		log_line(LC_WARNING,
 		         "the empty mount point cannot be made immutable (%s): root can make files "
 		         "there while nothing is mounted",
@@ -104,7 +104,7 @@ static void close_up(int fd)
 		log_line(LC_NOTICE,
 		         "the empty mount point is made unusable (chmod 000, chattr +i)");
 	else
-		(void)set_immutable(fd, false);
+		(void)set_immutable(fd, /* on = */ false);
 }
 
 void unmounted_protect(const char *mountpoint)

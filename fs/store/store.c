@@ -221,7 +221,7 @@ static int open_store(int fd, bool copies, struct store **ret, const char **ret_
 
 int store_open(int fd, struct store **ret, const char **ret_why)
 {
-	int r = open_store(fd, false, ret, ret_why);
+	int r = open_store(fd, /* copies = */ false, ret, ret_why);
 
 	if (r == 0)
 		journal_go_on(&(*ret)->journal);
@@ -236,7 +236,7 @@ int store_read(int fd, struct store **ret, const char **ret_why)
 	for (int i = 0; i < READ_ATTEMPTS; i++) {
 		uint64_t before = journal_commit_of(fd);
 
-		r = open_store(fd, true, ret, ret_why);
+		r = open_store(fd, /* copies = */ true, ret, ret_why);
 		if (r == 0 || before == journal_commit_of(fd))
 			return r;
 	}

@@ -47,7 +47,7 @@ void asking_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const v
 
 /* ---- readings ---- */
 
-/* Lists wait in a line of their own. */
+/* Lists wait in a queue of their own. */
 static struct gate *gate_of(const struct reading *reading)
 {
 	struct reads *reads = reading->lc->reads;

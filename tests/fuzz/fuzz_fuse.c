@@ -657,8 +657,7 @@ static void finish(void)
 			ask_release(i);
 	}
 	MUST(kernel.asked_count == 0 && kernel.file_count == 0);
-	holds_drop(&front, 0, NULL); /* places that are kept for a moment, by another clock */
-	holds_drop_kept(&front);
+	holds_drop_all(&front); /* places that are kept for a moment, by another clock */
 	turn(30 * SECOND);
 	lc_status(front.lc, &status);
 	MUST(status.holders == 0 && status.waiters == 0 && status.entries == 0);

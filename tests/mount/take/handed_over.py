@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A lock goes from mount to mount (rule 10): the event that the holder's entry is gone is the
-grant. That takes two flights where a listing takes four, and as many requests and bytes with
+grant. That takes one round trip where a listing takes two, and as many requests and bytes with
 200 in line as with 20."""
 
 import os

@@ -17,7 +17,7 @@
 
 /* A shorter time without contact is a change to another server, or to another program here. */
 #define SHORT_MS 1000
-/* Between two looks while nothing changes. systemd gets no more lines than that. */
+/* The time between two looks while nothing changes: systemd gets a line no more often. */
 #define LOOK_US 1000000
 
 static const char *plural(unsigned long count)
@@ -165,7 +165,8 @@ void contact_tend(struct contact *contact, struct frontend *front, const struct 
 	if (!looks)
 		return;
 	contact->looked_us = front->clock_us();
-	if (contact->is && status.lease_left_us > 0) /* else the losses are of this outage */
+	/* Without contact, or a lease, this outage may have caused losses. */
+	if (contact->is && status.lease_left_us > 0)
 		contact->losses = count_losses(front, &status);
 	if (ready_tells())
 		tell_systemd(contact, front, &status);
@@ -173,7 +174,7 @@ void contact_tend(struct contact *contact, struct frontend *front, const struct 
 
 /* ---- the end ---- */
 
-/* Locks that were lost, and whose files are still open. */
+/* Warns of lost locks whose files are still open. */
 static void say_lost(const struct frontend *front, const struct lc_status *status)
 {
 	const struct hold *first = NULL;

@@ -16,16 +16,16 @@ struct contact {
 	int64_t since_ms; /* wall clock; 0: never */
 	int64_t away_us;  /* since when there is none; -1: there is, or it is not known */
 	bool told_over;   /* that the lease is over */
-	unsigned long sessions, losses; /* and how many there were at the last contact */
+	unsigned long sessions, losses; /* their counts at the last contact */
 	int64_t looked_us;
 	char told[CONTACT_MAX]; /* to systemd */
 };
 
 /* In every turn once the mount serves. */
 void contact_tend(struct contact *contact, struct frontend *front, const struct options *options);
-/* The mount leaves: what for it waits. */
+/* The mount leaves: tells systemd for which holders it waits. */
 void contact_leaves(struct frontend *front);
-/* Numbers of the log's last words. */
+/* Saves or loads which numbers the log has told last. */
 void contact_save_load(struct codec *codec, struct contact *contact);
 
 #endif

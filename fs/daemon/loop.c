@@ -53,15 +53,15 @@
 #include <unistd.h>
 
 #define REQUESTS_PER_TURN 64
-/* And for so long. With one processor, whoever gets an answer may run first and ask again: what
- * goes to the ensemble does not wait for 64 of these. */
+/* A turn serves requests for at most this long. The turn's requests to the ensemble leave at its
+ * end, and on one processor callers that ask again at once would delay them by 64 requests. */
 #define REQUESTS_US 20000
-/* Of a crowd: each answer wakes a process, which wants the processor at once, while takers wait for
- * the end of the turn. */
+/* While the inbox has requests, a turn serves for this long: each answer wakes a process that
+ * wants the processor at once, while takers wait for the end of the turn. */
 #define CROWD_US 100
-#define READS_PER_TURN 1024 /* beside those that are served at once */
+#define READS_PER_TURN 1024 /* into the inbox, beside the requests that the turn serves */
 
-/* Time for programs that have lost their locks to close them: on_lost=term needs 2 s. */
+/* How long programs that have lost their locks have to close them: on_lost=term needs 2 s. */
 #define GRACE_US 3000000
 
 /* The frontend calls this when a user asks for other options. */
@@ -217,7 +217,8 @@ static void read_signals(struct loop *loop)
 	}
 }
 
-/* For a moment it is not known whether a lock is still held: requests stay where they are. */
+/* Asks lc_doubted(), and keeps the answer in loop->doubted. While it is true no request is
+ * served, since a lock may be lost or not. */
 static bool in_doubt(struct loop *loop)
 {
 	loop->doubted = loop->front->lc && lc_doubted(loop->front->lc);
@@ -228,8 +229,8 @@ _Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + IN
                        STORE_REQUESTS_BYTES,
                "a turn may read more than the store has room for");
 
-/* Reads into the store: after a crash the requests since the last commit are served again. NULL:
- * errno, as read(2). Without memory for a request none is read, and the kernel keeps it. */
+/* Reads a request into the store: after a crash the requests since the last commit are served
+ * again. NULL: errno, as of read(2). Without memory no request is read, and the kernel keeps it. */
 static struct request *receive_request(struct loop *loop)
 {
 	struct store *store = loop->front->records.store;
@@ -259,15 +260,16 @@ static struct request *receive_request(struct loop *loop)
 	return request;
 }
 
-/* After the next commit other requests take its place in the store. */
+/* Keeps a request that was read and cannot be served yet. The next commit gives its place in the
+ * store to other requests. */
 static void defer_request(struct loop *loop, struct request *request)
 {
 	request_keep(request);
 	loop->deferred = request;
 }
 
-/* NULL: errno, as read(2). The clock is read after the request, since this reading decides the
- * answer. */
+/* The next request that may be served; NULL: errno, as of read(2). The clock is read after the
+ * request, since this reading decides the answer. */
 static struct request *next_request(struct loop *loop)
 {
 	struct request *request = loop->deferred ? loop->deferred : receive_request(loop);
@@ -316,7 +318,7 @@ static void finish_turn(struct loop *loop)
 	answers_emit(loop->front);
 }
 
-/* By errno, after a read. */
+/* Whether to read once more: decides by errno, after a read that gave no request. */
 static bool may_read_on(struct loop *loop)
 {
 	/* ENOENT: the request was interrupted before it was read. */
@@ -324,7 +326,7 @@ static bool may_read_on(struct loop *loop)
 		return true;
 	if (errno == EAGAIN)
 		return false;
-	/* ENODEV, ECONNABORTED: unmounted, or aborted. */
+	/* ENODEV: the mount is unmounted. ECONNABORTED: its connection was aborted. */
 	if (errno != ENODEV && errno != ECONNABORTED)
 		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
 	loop->gone = true;
@@ -340,7 +342,8 @@ static void serve_request(struct loop *loop, struct request *request)
 		other = request_find(loop->front, in->unique);
 	if (other)
 		trace_interrupt(other);
-	/* The request that it interrupts comes first; once that is answered nothing is left. */
+	/* The interrupted request is served first. Once it is answered, the interrupt has
+	 * nothing left to do. */
 	if (other && inbox_serve_now(other))
 		request_drop(request);
 	else
@@ -393,13 +396,13 @@ static bool serve_next(struct loop *loop)
 	return request;
 }
 
-/* Requests that are not served yet. */
+/* Whether requests were read that are not served yet. */
 static bool has_read(const struct loop *loop)
 {
 	return loop->deferred || !inbox_is_empty(&loop->front->inbox);
 }
 
-/* Not by libfuse's own loop, which prints messages about what is no error here. */
+/* libfuse's own loop is not used: it prints messages about what is no error here. */
 static void serve_requests(struct loop *loop)
 {
 	int64_t until_us;
@@ -446,7 +449,8 @@ enum {
 	POLLED
 };
 
-/* EINTR apart, by errno, nothing would be heard of any more. */
+/* ppoll() failed: nothing was heard. After any errno but EINTR nothing would be heard any more,
+ * so the mount ends. */
 static void hear_nothing(struct loop *loop, struct pollfd fds[POLLED])
 {
 	if (errno != EINTR && loop->error == 0) {
@@ -522,8 +526,8 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		mount_records_check(&loop->mount_records);
 }
 
-/* Somebody who is waited for. While the mount drains, those who have lost their locks before are
- * not, unless on_lost is about to stop them. */
+/* Whether the end of the mount waits for a holder. While it drains, it does not wait for holds
+ * that were lost before, except those whose processes on_lost is about to stop. */
 static bool somebody_stays(const struct loop *loop)
 {
 	unsigned holds = loop->front->holds->count;
@@ -536,7 +540,8 @@ static bool somebody_stays(const struct loop *loop)
 	return holds > holds_lost(loop->front, &first) || status.losing > 0;
 }
 
-/* INIT has come, from the kernel or from the records. */
+/* The mount serves, since INIT has come, from the kernel or from the records: tells whoever
+ * waits for the start. */
 static void say_serving(struct loop *loop)
 {
 	if (loop->adopts) {

@@ -39,13 +39,13 @@ struct loop {
 	int64_t stage_ends_us; /* when the next stage comes */
 	int error;             /* the engine is unusable: lc_why() */
 	struct contact contact;
-	bool adopts;              /* it goes on with the mount of another program */
+	bool adopts;              /* this program has taken over the mount of another one */
 	bool gone;                /* the kernel has ended the connection */
 	bool unrecorded;          /* a record could not be written: none is any more */
-	struct request *deferred; /* it was read, in doubt, and is not served yet; NULL: none */
-	struct request *room;     /* for the next request that is read; or NULL */
+	struct request *deferred; /* it was read while the clock was in doubt; NULL: none */
+	struct request *room;     /* memory for the next request; or NULL */
 	bool crowded;             /* the last turn may have left requests unserved */
-	bool doubted;             /* the clock was in doubt when it was asked last */
+	bool doubted;             /* the last answer of lc_doubted() */
 };
 
 int loop_begin(struct loop *loop);
@@ -56,10 +56,10 @@ void loop_turn(struct loop *loop, int64_t until_us);
 /* Runs until nothing is left to serve, or nothing can be served any more: loop->error. False: INIT
  * has never come from the kernel. */
 bool loop_serve(struct loop *loop);
-/* After that: a child answers a question that may block. 0 to 255; or -1, if it did not answer in
- * time, or the daemon was told to leave at once. */
+/* When loop_serve() has ended: a child answers a question that may block. 0 to 255; -1: the
+ * child did not answer in time, or the daemon was told to leave at once. */
 int loop_ask(struct loop *loop, int (*question)(void *ctx), void *ctx, int64_t limit_us);
-/* After that: runs until all entries are deleted, or the time is over. */
+/* When loop_serve() has ended: runs until all entries are deleted, or the time is over. */
 void loop_delete_entries(struct loop *loop, int64_t timeout_us);
 
 #endif

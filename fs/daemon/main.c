@@ -59,12 +59,14 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 	         "%s", text);
 }
 
-/* Each process that holds needs one: family_watch(). */
+/* Each process that holds a lock costs a descriptor: family_watch(). */
 #define DESCRIPTORS_WANTED 65536
-/* The daemon's own, and as many again where the supervisor gives them to another daemon. */
+/* The daemon needs descriptors of its own, and the supervisor as many again, to give them to the
+ * next daemon. */
 #define DESCRIPTORS_LEAST 64
 
-/* As far as it may be. Returns what it is then; RLIM_INFINITY: or it is not known. */
+/* Raises the limit as far as the kernel allows. Returns the new limit; RLIM_INFINITY: there is
+ * none, or it is not known. */
 static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 {
 	struct rlimit limit, raised = {.rlim_cur = wanted, .rlim_max = wanted};
@@ -78,7 +80,7 @@ static rlim_t raise_limit(__rlimit_resource_t resource, rlim_t wanted)
 	return raised.rlim_cur;
 }
 
-/* The supervisor, too, needs so many: it places the descriptors of the next daemon. */
+/* The supervisor inherits the limit, and needs it to place the descriptors of the next daemon. */
 static bool has_descriptors(void)
 {
 	rlim_t limit = raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED);
@@ -100,7 +102,7 @@ static bool begin_store(struct store **ret_store)
 	return r == 0;
 }
 
-/* What keeps a mount from its work that has a session; NULL: no server has given one. */
+/* Why a mount that has a session cannot work, in words; NULL: no server has given a session. */
 static const char *find_obstacle(const struct loop *loop)
 {
 	struct lc_status status;
@@ -173,7 +175,7 @@ static int run_mount(struct options *options, struct loop *loop, struct codec *c
 	lc_destroy(loop->front->lc, clean);
 	loop->front->lc = NULL;
 	guardian = loop->front->guardian;
-	loop->front->guardian = NULL; /* it goes on watching over those that hold */
+	loop->front->guardian = NULL; /* the guardian's process still watches those that hold */
 	files_end(loop->front);
 	guardian_end(guardian, clean);
 	if (mount.fuse)
@@ -309,7 +311,7 @@ static int run_daemon(struct options *options, struct loop *loop, struct codec *
 	return status;
 }
 
-/* From the store on. Returns the status of the program. */
+/* All of the start that comes after the store. Returns the exit status. */
 static int go_to_work(struct options *options, struct loop *loop, struct store *store, char **argv,
                       struct codec *adopted)
 {

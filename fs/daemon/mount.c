@@ -28,7 +28,7 @@ static int set_nonblocking(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* The time to find out whether a lock file is open. */
+/* How long loop_ask() may take to find out whether a lock file is open. */
 #define LOOK_US 2000000
 
 /* A lock file is known by its inode number, since containers get lock files under other names, by
@@ -67,7 +67,7 @@ static int ask_for_open(struct loop *loop, struct mount *mount)
 	return loop_ask(loop, look_for_open, mount, LOOK_US);
 }
 
-/* An unmount by force that can be done is done within that. */
+/* An unmount by force ends within this time, if it ends. */
 #define FORCE_MS 1000
 #define FORCE_LOOK_US 10000000
 
@@ -142,12 +142,12 @@ static bool end_mount(struct frontend *front, struct fuse_session *fuse, const c
 	return false;
 }
 
-/* One of two that start at once. */
+/* Mounts unless a zklockfs is there: of two that start at the same time only one mounts. */
 static bool mount_alone(struct fuse_session *fuse, const char *mountpoint)
 {
 	int lock = mountpoint_lock(mountpoint);
 	bool taken = mountpoint_is_zklockfs(mountpoint);
-	/* libfuse or fusermount3 says why not, in one line. */
+	/* If it fails, libfuse or fusermount3 says why, in one line. */
 	bool mounted = !taken && fuse_session_mount(fuse, mountpoint) == 0;
 
 	mountpoint_unlock(lock);

@@ -16,8 +16,8 @@ struct mount {
 
 /* Mounts. False: it is said why not. */
 bool mount_begin(struct options *options, struct loop *loop, struct mount *mount);
-/* Instead of that: the kernel's connection goes on, with all requests that wait. If it cannot, this
- * process ends, and leaves all as it was: codec->give_up(). */
+/* Instead of mount_begin(): goes on with the kernel's connection and all requests that wait. If
+ * that fails, codec->give_up() ends this process and leaves all as it was. */
 void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
                  const struct codec *codec);
 /* Serves until it is unmounted. Returns the exit status. */

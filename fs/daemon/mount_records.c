@@ -72,7 +72,7 @@ static void save_load_history(struct codec *codec, struct frontend *front, struc
 	history_record_save_load(codec, &front->holds->audit_log.history, record);
 }
 
-/* A list that is half read goes on nowhere else. */
+/* Refuses the record of a list that is half read: another process cannot go on with it. */
 static void refuse_locks(struct codec *codec, struct frontend *front, struct record *record)
 {
 	(void)front, (void)record;
@@ -155,7 +155,8 @@ static void mount_save_load(struct codec *codec, struct mount_records *mount_rec
 	guardian_save_load(codec, &front->guardian);
 }
 
-/* Numbers that must never be given again; and how often the mount was taken over. */
+/* Saves or loads the numbers that must never be given again, and how often the mount was taken
+ * over. */
 static void numbers_save_load(struct codec *codec, struct mount_records *mount_records)
 {
 	struct frontend *front = mount_records->front;

@@ -31,13 +31,13 @@ struct mount_records {
 	int64_t looked_ns; /* when all parts were last written, also those that seldom change */
 };
 
-/* The records of a mount, which are in that store. */
+/* Begins the records of a mount in this store. */
 void mount_records_begin(struct frontend *front, struct store *store);
 /* Writes records of the changes of this turn. Some parts of the mount change seldom, or with time:
  * they are written once a second, or if `all`. -ENOMEM, or another errno: no process can go on
  * with this mount. */
 int mount_records_write(struct mount_records *mount_records, bool all);
-/* Something has changed since. */
+/* Whether something has changed since the last write. */
 bool mount_records_is_behind(const struct mount_records *mount_records);
 /* In test builds (-DZKLOCKFS_CHECK_RECORDS): aborts if an object has changed and was not touched.
  * If there are many objects, not in every turn. */
@@ -49,7 +49,7 @@ static inline void mount_records_check(struct mount_records *mount_records)
 	(void)mount_records;
 }
 #endif
-/* Whether an exec passes on every descriptor that the records name. -errno. */
+/* Sets whether an exec passes on every descriptor that the records name. 0 or -errno. */
 int mount_records_pass(struct mount_records *mount_records, bool pass);
 
 /* Why records are refused, with the record that was read, and its version. Good until the next

@@ -31,7 +31,7 @@
 #define CHECK_AGAIN_MS 1000
 /* Time for writes under way to end: longer than any question takes. */
 #define SETTLE_US 2500000
-/* Time between two looks whether they have ended. */
+/* The time between two looks whether the writes have ended. */
 #define SETTLE_LOOK_US 1000
 
 /* Where the kernel takes that long to find one huge page, it is asked for no more. */
@@ -47,7 +47,7 @@ static size_t expected_bytes(const struct store *store)
 
 /* ---- the program that comes ---- */
 
-/* What is read; NULL: it was not opened yet. */
+/* The codec of the records that are read; NULL: none is open. */
 static const struct codec *adopted;
 
 static const char *explain(const char *why)
@@ -104,7 +104,7 @@ bool reload_adopts(struct reload *reload, struct mount_records *mount_records, i
 	if (r < 0)
 		ret_codec->give_up(why ? why : strerror(-r));
 	if (checks)
-		memory_end_first(); /* rather no reload than no daemon */
+		memory_end_first(); /* the OOM killer shall end this check before the daemon */
 	if (!crashed)
 		memory_expect(expected_bytes(*ret_store));
 	adopted = ret_codec;
@@ -150,7 +150,8 @@ void reload_compare(struct reload *reload, struct mount_records *mount_records, 
 
 	if (why)
 		codec->give_up(why);
-	/* The record is written again meanwhile. */
+	/* mount_records->args stands in the record, which is written anew: so `former` is a
+	 * copy. */
 	reload->former = mount_records->args_len ? malloc(mount_records->args_len) : NULL;
 	if (mount_records->args_len && !reload->former)
 		codec->give_up(strerror(ENOMEM));
@@ -278,7 +279,7 @@ void reload_init(struct reload *reload, char **argv)
 	reload->argv = argv;
 	reload->args = args_join(argv, &reload->args_len);
 	if (!reload->args || reload->args_len > ARGS_BYTES_MAX)
-		reload->args_len = 0; /* those of the supervisor count */
+		reload->args_len = 0; /* the supervisor's arguments count */
 	reload->program = find_program();
 	reload->output = -1;
 }
@@ -403,7 +404,7 @@ static const char *read_child(const struct reload *reload)
 	return said;
 }
 
-/* NULL: it has said yes. */
+/* Why the other program refuses; NULL: it accepts. */
 static const char *why_not(const char *said)
 {
 	if (strncmp(said, YES, strlen(YES)) == 0)
@@ -456,7 +457,7 @@ static const char *check_again(struct reload *reload, int state)
 	return why_not(read_child(reload));
 }
 
-/* Returns only if it fails: why. */
+/* Returns only if the exec fails, and says why. */
 static const char *exec_program(const struct reload *reload)
 {
 	int fd = store_fd(reload->front->records.store), error;

@@ -36,13 +36,13 @@ struct reload {
 	char **argv;
 	char *program;                 /* the path of this program */
 	struct supervisor_crash crash; /* of the daemon before; signal 0: it was a planned reload */
-	enum on_lost on_lost, was;     /* by these options; as the mount's guardian does it */
+	enum on_lost on_lost, was; /* what these options ask for; what the mount's guardian does */
 	/* Used in reload.c alone. */
-	char *args; /* argv as the ledger has it, */
+	char *args; /* argv as the records have it, */
 	size_t args_len;
 	char *former;  /*   and those that the mount ran with before; or NULL */
 	char **next;   /* the argv of the program that comes, if it has another one; malloced */
-	char why[256]; /* the last one failed */
+	char why[256]; /* why the last reload failed */
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
@@ -56,13 +56,13 @@ struct reload {
 /* `argv`: the arguments of the mount. */
 void reload_init(struct reload *reload, char **argv);
 void reload_finish(struct reload *reload);
-/* A reload is to begin. */
+/* Begins a reload, at the next turn. */
 void reload_ask(struct reload *reload);
 /* The same, with these arguments (host/args.h) for the other program. 0 or -errno. */
 int reload_change(struct reload *reload, const char *args, size_t len);
-/* The reload, if one is under way, ends without success. */
+/* Ends a reload that is under way, without success. */
 void reload_give_up(struct reload *reload, const char *why);
-/* A child has ended. */
+/* Hears that this child of the daemon has ended. */
 void reload_reap(struct reload *reload, pid_t pid, int status);
 /* For the loop: how long until reload_process() has something to do. It is called in every turn
  * while a reload is under way. `settled`: the loop itself has nothing half done. If the reload
@@ -73,14 +73,16 @@ void reload_process(struct reload *reload, bool settled);
 
 /* ---- the program that comes ---- */
 
-/* Whether this process takes over from another program, or only says whether it could (`checks`),
- * by its first argument and its environment. Then: the store of that program, a codec to read it,
- * and what the ledger has of mount point and arguments. After a crash the arguments are these, and
- * not those that the supervisor gives, which has started the mount: *ret_argv, for free(3). */
+/* Whether this process takes over from another program, or only says whether it could
+ * (`checks`), by its first argument and its environment. Then: the store of that program, a
+ * codec to read it, and what the records have of mount point and arguments. After a crash the
+ * arguments are these, and not those that the supervisor gives, which has started the mount:
+ * *ret_argv, for free(3). */
 bool reload_adopts(struct reload *reload, struct mount_records *mount_records, int *argc,
                    char ***argv, struct store **ret_store, struct codec *ret_codec,
                    char ***ret_argv);
-/* These options may take the place of those that the mount has, or codec->give_up(). */
+/* Compares these options with those of the mount. If they must not take their place:
+ * codec->give_up(). */
 void reload_compare(struct reload *reload, struct mount_records *mount_records, struct codec *codec,
                     const struct options *options);
 /* Reads all objects. To check, it then says yes, and ends the process. */

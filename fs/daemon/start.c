@@ -36,7 +36,7 @@ int start_find(struct loop *loop, int64_t until_us)
 	return r;
 }
 
-/* For somebody who sits there and waits. */
+/* Tells a person at a terminal why the start takes long. True: it was said. */
 static bool say_waiting(const struct loop *loop, int64_t until_us)
 {
 	if (!loop->servers.tried || !isatty(STDERR_FILENO))
@@ -85,7 +85,7 @@ int start_learn(struct loop *loop, int64_t until_us)
 
 void start_try(struct loop *loop)
 {
-	/* Without a limit: each question has its own (probe.h). */
+	/* The loop runs without a limit, since each question has its own (probe.h). */
 	servers_try(&loop->servers);
 	while (!loop->servers.tried && loop->servers.prober.fd >= 0 && loop->terms == 0)
 		loop_turn(loop, INT64_MAX);

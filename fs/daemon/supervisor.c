@@ -195,7 +195,8 @@ struct supervisor_crash supervisor_take_over(void)
 	unsetenv(SUPERVISOR_ENVIRONMENT);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return (struct supervisor_crash){0};
-	(void)prctl(PR_SET_NAME, program_invocation_short_name); /* the supervisor knows none */
+	/* The supervisor's fexecve() knows no name of the program. */
+	(void)prctl(PR_SET_NAME, program_invocation_short_name);
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	supervisor_socket = fd;
 	supervisor_pid = getppid();

@@ -41,9 +41,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* With so many crashes within a session timeout no daemon is started any more. */
+/* After so many crashes within a session timeout no daemon is started. */
 #define CRASHES_MAX 3
-/* For another program to serve, when less than the first is half of the lease. */
+/* A limit for another program that would be shorter than this is a minute: limit_by(). */
 #define RELOAD_MIN_US 500000
 #define RELOAD_US 60000000
 
@@ -86,7 +86,7 @@ static void keep_gift(struct supervisor *supervisor, const struct supervisor_wor
 	*gift = (struct gift){.fd = fd, .number = word->number};
 }
 
-/* Closes all copies: so the daemon's own close at its end has its effect. */
+/* Closes all copies of descriptors, so that the daemon's own close at its end takes effect. */
 static void return_gifts(struct supervisor *supervisor)
 {
 	for (int i = 0; i < SUPERVISOR_GIFTS; i++) {
@@ -103,8 +103,8 @@ static int64_t lease_left(const struct supervisor *supervisor, int64_t now_us)
 	return deadline_us > now_us ? deadline_us - now_us : 0;
 }
 
-/* A program is to serve within that time, or within a minute if it is too short: without a lease
- * nothing is lost meanwhile, and a busy machine may be slow. */
+/* The time by which a program must serve: `lease_us` from now. If that is too short, it is a
+ * minute from now: without a lease nothing is lost meanwhile, and a busy machine may be slow. */
 static int64_t limit_by(int64_t now_us, int64_t lease_us)
 {
 	return now_us + (lease_us > RELOAD_MIN_US ? lease_us : RELOAD_US);
@@ -128,7 +128,7 @@ static void hear_word(struct supervisor *supervisor, const struct supervisor_wor
 		return;
 	case SUPERVISOR_MAKES_WAY:
 		supervisor->stage = SUPERVISOR_RELOADS;
-		/* The second half of the lease is for the program before. */
+		/* The former program needs the second half of the lease to go on. */
 		supervisor->until_us = limit_by(now_us, lease_left(supervisor, now_us) / 2);
 		return;
 	case SUPERVISOR_LEAVES:
@@ -203,7 +203,7 @@ static _Noreturn void end_as(int status)
 
 /* ---- a new daemon ---- */
 
-/* One more crash; returns how many there were within a session timeout. */
+/* Counts a crash. Returns how many there were within a session timeout. */
 static int count_crash(struct supervisor *supervisor, int64_t now_us)
 {
 	int count = 0;
@@ -233,7 +233,8 @@ static const char *why_nobody_can(const struct supervisor *supervisor, int64_t n
 	return store_elsewhere(store) ? STORE_ELSEWHERE : "the lease is over";
 }
 
-/* As the daemon ended, or as store_elsewhere() says. */
+/* Ends the supervisor: the mount is lost. The exit status is the daemon's, or tells
+ * store_elsewhere(). */
 static _Noreturn void lose_mount(struct supervisor *supervisor)
 {
 	return_gifts(supervisor);
@@ -352,7 +353,8 @@ static void go_on(struct supervisor *supervisor, int status)
 	supervisor->crash = WIFSIGNALED(status) ? status : SIGABRT;
 	if (!why) {
 		say_what_ended(supervisor);
-		/* The next one may end before it serves a request. */
+		/* The next daemon may crash before it serves a request: then no request is to
+		 * blame. */
 		store_set_serving(supervisor->config->store, 0);
 		supervisor->until_us = supervisor->stage == SUPERVISOR_RELOADS
 		                               ? limit_by(now_us, lease_left(supervisor, now_us))
@@ -371,7 +373,7 @@ static void daemon_ended(struct supervisor *supervisor, int status)
 {
 	bool crashed = WIFSIGNALED(status);
 
-	listen_to_daemon(supervisor); /* its last words */
+	listen_to_daemon(supervisor); /* the words that the daemon sent before it ended */
 	switch (supervisor->stage) {
 	case SUPERVISOR_RELOADS:
 		go_on(supervisor, status);
@@ -418,8 +420,9 @@ static void reap_processes(struct supervisor *supervisor)
 
 /* ---- signals and time ---- */
 
-/* To the daemon's thread: a signal that somebody sends to its process is pending apart from that,
- * and the kernel does not make one of the two, which supervisor_repeats() expects. */
+/* Sends each signal to the daemon's thread. A signal that somebody sends to the daemon's process
+ * stays pending beside it, so the kernel does not merge the two: supervisor_repeats() expects
+ * both. */
 static void pass_signals(struct supervisor *supervisor)
 {
 	struct signalfd_siginfo info;
@@ -429,7 +432,7 @@ static void pass_signals(struct supervisor *supervisor)
 			tgkill(supervisor->daemon, supervisor->daemon, (int)info.ssi_signo);
 }
 
-/* The daemon must serve until then. */
+/* Whether the daemon must serve by until_us. */
 static bool has_limit(const struct supervisor *supervisor)
 {
 	return supervisor->stage == SUPERVISOR_RELOADS || supervisor->stage == SUPERVISOR_RESTARTS;
@@ -450,7 +453,7 @@ static void enforce_limit(struct supervisor *supervisor)
 	if (!has_limit(supervisor) || clock_now_us() < supervisor->until_us)
 		return;
 	kill(supervisor->daemon, SIGKILL);
-	supervisor->until_us = INT64_MAX; /* its end is heard of */
+	supervisor->until_us = INT64_MAX; /* SIGCHLD tells when the daemon has ended */
 	if (supervisor->stage == SUPERVISOR_RELOADS)
 		return;
 	log_line(LC_ERROR, "the daemon does not serve before its lease ends: the mount is lost");
@@ -466,7 +469,7 @@ static void stand_aside(struct supervisor *supervisor)
 	memory_read_score(supervisor->oom_score);
 	memory_set_score("-1000");
 	prctl(PR_SET_NAME, "zklockfs-keeper");
-	(void)prctl(PR_SET_DUMPABLE, 0); /* it has the daemon's descriptors */
+	(void)prctl(PR_SET_DUMPABLE, 0); /* the supervisor has the daemon's descriptors */
 }
 
 _Noreturn void supervisor_run(const struct supervisor_config *config, pid_t daemon, int socket)
@@ -481,7 +484,8 @@ _Noreturn void supervisor_run(const struct supervisor_config *config, pid_t daem
 	ready_leave_session();
 	signal(SIGPIPE, SIG_IGN);
 	supervisor.signals = signals_open();
-	if (supervisor.signals < 0) { /* it would not hear of the daemon's end */
+	/* Without signals the supervisor would not hear of the end of the daemon. */
+	if (supervisor.signals < 0) {
 		log_line(LC_ERROR, "cannot start: signalfd: %s", strerror(-supervisor.signals));
 		kill(daemon, SIGKILL);
 		end_as(W_EXITCODE(EXIT_MOUNT, 0));

@@ -73,7 +73,7 @@ void advisory_open(struct frontend *front, struct request *req, struct node *nod
 	reply_open(req, file, file ? begin_advisory(advisory_of(file), req) : -errno);
 }
 
-/* It was made through that file. */
+/* Whether the claim was made through this file. */
 static bool is_by(const struct flock_claim *claim, const struct advisory *file)
 {
 	return claim->base.file == &file->lock_file.base;
@@ -199,7 +199,7 @@ static void advisory_setlk(struct open_file *base, struct request *req, uint64_t
 	struct advisory *file = advisory_of(base);
 	enum claim_kind kind;
 	bool unlocks = lock->l_type == F_UNLCK, is = kind_of_range(lock, &kind);
-	/* No part of a lock is unlocked, or changed. */
+	/* The owner has a lock of the other range: no part of a lock can be unlocked or changed. */
 	bool other = is && flock_claim_find(base->node, OTHER_RANGE(kind), owner);
 
 	if (!is || (other && !(unlocks && kind == CLAIM_FCNTL)))
@@ -259,7 +259,7 @@ static const struct lc_entry *in_the_way(const struct lc_listing *listing, enum 
 			continue;
 		if (!first)
 			first = entry;
-		/* One of several slots may be left. */
+		/* The lock may have several slots, and one of them may be left. */
 		if (mode == LC_SHARED || entry->mode == LC_SHARED || !entry->of_mount ||
 		    ++alike >= slots)
 			return first;
@@ -317,7 +317,7 @@ static void conflicts_listed(void *ctx, int err, const struct lc_listing *listin
 	parked_free(parked);
 }
 
-/* Now it is known how many slots the lock has. */
+/* The engine has told how many slots the lock has: goes on with the answer. */
 static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 {
 	struct getlk *getlk = ctx;
@@ -370,7 +370,7 @@ static void advisory_getlk(struct open_file *base, struct request *req, uint64_t
 	getlk->process = asker.process;
 	getlk->owner = owner;
 	getlk->mode = mode;
-	if (mode == LC_SHARED) /* no matter how many slots */
+	if (mode == LC_SHARED) /* for a shared lock the number of slots does not count */
 		park_call(parked, lc_list(base->front->lc, base->node->lock, parked_uid(parked),
 		                          conflicts_listed, parked, &parked->call));
 	else

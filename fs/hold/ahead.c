@@ -10,10 +10,10 @@
 /* Sessions last for seconds: after a shorter wait nothing is asked. */
 #define LONG_US 1000000
 
-/* Goes when it is answered, or with the engine. */
+/* A question to the engine. Its answer frees it, or the end of the engine. */
 struct ahead_question {
 	struct frontend *front;
-	uint64_t serial; /* of the hold, which may be gone by then */
+	uint64_t serial; /* the hold's; the hold may be gone when the answer comes */
 	struct lc_call *call;
 	struct lc_ahead *ahead;
 	struct ahead_question *prev, *next;

@@ -92,7 +92,7 @@ void audit_evicted(struct audit *audit, const char *by)
 
 /* ---- refused ---- */
 
-/* Answers of every day are reported on request only. */
+/* Whether the log tells such an answer on request only. */
 static bool is_everyday(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -EINTR;
@@ -233,7 +233,7 @@ static void end_hold(struct audit *audit, const struct lc_taker *taker)
 
 /* ---- lost ---- */
 
-/* As far as it can be told from here. */
+/* The cause of a loss, in words, as far as this mount knows it. */
 static const char *cause_of_loss(const struct audit_log *log)
 {
 	struct lc_status status;
@@ -257,7 +257,7 @@ void audit_lost(struct audit *audit, const struct lc_taker *taker, const char *c
 	char token[24], held[32];
 
 	if (audit->granted_us == 0)
-		return; /* nobody knows of it */
+		return; /* nobody was told of the grant */
 	audit->end = audit->by ? HISTORY_EVICTED : HISTORY_LOST;
 	audit->cause = cause ? cause : cause_of_loss(audit->log);
 	snprintf(held, sizeof(held), SECONDS_FORMAT,

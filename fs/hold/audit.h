@@ -38,7 +38,7 @@ struct audit {
 /* Somebody asks for the lock. */
 void audit_begin(struct audit *audit, struct audit_log *log, const char *lock, enum lc_mode mode,
                  const struct caller *caller, uid_t uid);
-/* In the order in which they may come; `taker` is as it was before the step. */
+/* The steps of a taker, in the order in which they may come. `taker` is as before the step. */
 void audit_evicted(struct audit *audit, const char *by);
 void audit_refused(const struct audit *audit, int error);
 void audit_granted(struct audit *audit, const struct lc_taker *taker);
@@ -46,21 +46,21 @@ void audit_granted(struct audit *audit, const struct lc_taker *taker);
 void audit_after(struct audit *audit, const struct lc_ahead *ahead);
 /* `cause`: in words; NULL: it lies with the ensemble. */
 void audit_lost(struct audit *audit, const struct lc_taker *taker, const char *cause);
-/* A holder parts that was sent this signal by the guardian; 0: none. */
+/* The guardian has sent this signal to a holder that parts; 0: none. */
 void audit_stopped(struct audit *audit, int signal);
 /* The mount leaves. This is the first of so many lost locks whose files are still open. */
 void audit_left_open(const struct audit *audit, unsigned count, bool waits);
 /* The last holder gives it up. `life`: as of family_watch(). */
 void audit_parted(struct audit *audit, pid_t pid, int life);
-/* Nothing comes after this. `taker`: NULL if the engine is gone. */
+/* The taker has ended. `taker`: NULL if the engine is gone. */
 void audit_end(struct audit *audit, const struct lc_taker *taker);
 
 /* `lock`: as for audit_begin(). */
 void audit_save_load(struct codec *codec, struct audit *audit, struct audit_log *log,
                      const char *lock);
 
-/* A refusal of somebody for whom nothing was begun.
- * `error`: negative; `why`: in words, NULL for the usual ones. */
+/* Logs a refusal for which no audit has begun. `error`: negative. `why`: in words; NULL: the
+ * usual ones. */
 void audit_refuse(const struct audit_log *log, const char *lock, const struct caller *caller,
                   uid_t uid, int error, const char *why);
 

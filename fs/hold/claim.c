@@ -93,7 +93,7 @@ void claim_watch_waiters(struct claim *claim)
 	lc_watch_waiters(claim->hold->taker, waiters_changed);
 }
 
-/* The reason tells others why the lock is not free. */
+/* Keeps the lock for its least time, and says so in the reason, which others read. */
 static void keep_lock(struct hold *hold)
 {
 	int64_t left_us = hold->least_until_us - hold->front->clock_us();
@@ -107,7 +107,7 @@ static void keep_lock(struct hold *hold)
 	hold_step(hold, HOLD_KEPT);
 }
 
-/* The last claim is gone. */
+/* The last claim is gone: gives the lock back, or keeps it. */
 static void give_back(struct hold *hold)
 {
 	if (hold->state == HOLD_HELD && hold->least_until_us != INT64_MIN &&

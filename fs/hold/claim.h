@@ -15,13 +15,12 @@
 #include "hold/hold.h"
 
 struct claim {
-	struct hold *hold; /* NULL: none */
-	struct open_file
-		*file; /* its, or that it locked: a lock file may join what flock(2) has taken */
-	pid_t pid;     /* the process that opened or locked, */
-	int life;      /*   and its pidfd of family_watch() */
-	uid_t uid;     /* of the process; other users may not signal it */
-	int slot;      /* the guardian's; -1: not guarded */
+	struct hold *hold;      /* NULL: none */
+	struct open_file *file; /* the lock file that it opened, or that it locked */
+	pid_t pid;              /* the process that opened or locked, */
+	int life;               /*   and its pidfd of family_watch() */
+	uid_t uid;              /* of the process; other users may not signal it */
+	int slot;               /* the guardian's; -1: not guarded */
 	bool watches_waiters;
 	struct claim *prev, *next; /* in hold->claims */
 };
@@ -31,11 +30,12 @@ struct claim {
  * pending. */
 int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
                const struct caller *caller, uid_t uid);
-/* The owner does not have the lock any more. With the last claim the hold is gone, or KEPT. */
+/* Takes the lock from the owner of the claim. With the last claim the hold ends, or is KEPT. */
 void claim_part(struct claim *claim);
 /* The claim has the lock by another hold from now on, and keeps its slot with the guardian. */
 void claim_move(struct claim *claim, struct hold *to);
-/* Its poller is woken, once, when a taker may have come or gone behind the lock. */
+/* Asks the engine to wake the claim's poller, once, when a taker may have come or gone behind
+ * the lock. */
 void claim_watch_waiters(struct claim *claim);
 static inline void claim_wake(const struct claim *claim)
 {

@@ -18,7 +18,7 @@
 /* A request that waits, or whose hold lingers after an interrupt. */
 struct ask {
 	struct claim_request request;
-	struct hold *hold;       /* it waits by this one */
+	struct hold *hold;       /* the hold by which it waits */
 	struct hold *replaces;   /* the hold that it shall replace; NULL */
 	uint64_t serial;         /*   and its number, while a state is read */
 	struct ask *prev, *next; /* in node->asks */
@@ -29,7 +29,7 @@ static struct flock_claim *flock_claim_of(struct claim *base)
 	return (struct flock_claim *)((char *)base - offsetof(struct flock_claim, base));
 }
 
-/* Without what fills up the struct. */
+/* The length of a claim_id without the padding at its end. */
 #define CLAIM_ID_LEN (offsetof(struct claim_id, kind) + sizeof(enum claim_kind))
 
 struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind kind, uint64_t owner)
@@ -149,7 +149,8 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 		claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
 		claim->process = request->asker.process;
 	}
-	/* First, since a claim that has joined may be the only one: it cannot part any more. */
+	/* list_claim() comes first, since a claim that has joined may be the only one, and
+	 * cannot part any more. */
 	if (claim && list_claim(request->node, claim)) {
 		r = claim_join(&claim->base, hold, &request->file->lock_file.base,
 		               guarded_caller(request), request->uid);
@@ -196,7 +197,7 @@ static void free_ask(void *ctx)
 	free(ask);
 }
 
-/* The request waits no longer, and is answered with that errno. */
+/* Answers a request that waits with this errno. */
 static void end_ask(struct ask *ask, int error)
 {
 	struct request *req = hold_withdraw(ask->hold); /* NULL: it was interrupted before */
@@ -205,8 +206,8 @@ static void end_ask(struct ask *ask, int error)
 		reply_err(req, error);
 }
 
-/* One of the claims is of the owner that asks, or has the same process. Cheap, since many requests
- * may wait. */
+/* Whether a claim of the hold is of the owner that asks, or of the same process. This must be
+ * cheap, since many requests may wait. */
 static bool has_claim_on(const struct ask *ask, const struct hold *hold)
 {
 	const struct claim_request *request = &ask->request;
@@ -226,8 +227,8 @@ static bool has_claim_on(const struct ask *ask, const struct hold *hold)
 	return false;
 }
 
-/* The process, or the owner, waits for a lock that this hold gives to it already: it would wait for
- * itself. */
+/* Whether the process or the owner that asks has the lock by this hold already. It would wait
+ * for itself. */
 static bool is_served(const struct ask *ask, const struct hold *hold)
 {
 	const struct claim_request *request = &ask->request;
@@ -373,7 +374,7 @@ static void ask_save_load(struct codec *codec, struct hold *hold)
 	hold->where = request->file;
 }
 
-/* All holds are there by now, and the one that it replaces is among them. */
+/* Finds the hold that it replaces: all holds are loaded by now. */
 static void ask_loaded(struct codec *codec, struct hold *hold)
 {
 	struct ask *ask = hold->ctx;
@@ -466,7 +467,7 @@ static void wait_for_lock(struct frontend *front, struct request *req,
 		.kind = &flock_claim_hold_kind,
 		.node = request->node,
 		.mode = request->mode,
-		/* Of the lock that the file was opened for. */
+		/* The lock for which the file was opened: another one may have its name by now. */
 		.czxid = request->node->parent->czxid,
 		.wait_us = request->wait_us,
 		.crowd = request->node->lock_file.crowd,
@@ -489,7 +490,7 @@ static void wait_for_lock(struct frontend *front, struct request *req,
 
 /* ---- asking ---- */
 
-/* The claim is changed without waiting, if that can be. False: it cannot. */
+/* Changes the mode of the claim without waiting. False: that cannot be done. */
 static bool change_mode_in_place(struct flock_claim *claim, enum lc_mode mode)
 {
 	if (claim->id.kind != CLAIM_FLOCK && claim->base.hold->audit.mode == LC_EXCLUSIVE)

@@ -36,13 +36,13 @@
  * no claim of the whole beside it. */
 enum claim_kind { CLAIM_FLOCK, CLAIM_FCNTL, CLAIM_BYTE };
 
-/* By the same call: two such claims conflict. */
+/* Whether the same call makes both kinds: two such claims conflict. */
 static inline bool claim_kinds_alike(enum claim_kind a, enum claim_kind b)
 {
 	return (a == CLAIM_FLOCK) == (b == CLAIM_FLOCK);
 }
 
-/* One claim of a lock file has it. */
+/* The key of a claim: a lock file has one claim of each. */
 struct claim_id {
 	uint64_t owner;
 	enum claim_kind kind;
@@ -51,8 +51,9 @@ struct claim_id {
 struct flock_claim {
 	struct claim base; /* by the file that it was made through */
 	struct claim_id id;
-	enum lc_mode mode;               /* as asked for: the hold's own may be the stronger one */
-	struct process_id process;       /* it asked; pid 0: none may share its hold */
+	enum lc_mode mode; /* as asked for: the hold's own may be the stronger one */
+	struct process_id
+		process; /* the process that asked; pid 0: no process may share the hold */
 	struct flock_claim *prev, *next; /* in node->claims */
 	UT_hash_handle hh;               /* in node->claims_by_id */
 };
@@ -78,12 +79,12 @@ struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind ki
 struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind,
                                    const struct process_id *process);
 void flock_claim_drop(struct flock_claim *claim);
-/* No process shares its hold any more. */
+/* From now on no process shares the hold of the claim. */
 void flock_claim_disown(struct flock_claim *claim);
-/* Answers with the errno the requests by fcntl of that owner that wait through that file. */
+/* Answers with this errno the requests by fcntl of this owner that wait through this file. */
 void flock_claim_refuse(const struct advisory *file, struct node *node, uint64_t owner, int error);
 
-/* Of holds that claims have. */
+/* The kind of the holds that flock(2) and fcntl(2) make. */
 extern const struct hold_kind flock_claim_hold_kind;
 
 #endif

@@ -22,9 +22,9 @@
 
 struct handle {
 	struct open_lock_file lock_file;
-	struct claim claim; /* of no hold before the grant */
+	struct claim claim; /* claim.hold is NULL before the grant */
 };
-/* There is one for each that waits, too. */
+/* Each request that waits has a handle, too, so the struct stays small. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct handle) <= 152, "a handle has grown");
 
 static const struct lock_file_ops handle_ops;
@@ -51,8 +51,8 @@ static void free_handle(void *ctx)
 static void open_by(struct hold *hold, struct handle *handle, struct request *req,
                     const struct caller *caller)
 {
-	/* Processes that the taker's user might not signal do not join, see may_join(). Where
-	 * root is the taker, each one is guarded as its own user's. */
+	/* may_join() lets only processes join that the holder's user might signal. A hold of
+	 * root may be joined by any user: each process is then guarded as its own user's. */
 	uid_t uid = hold->audit.uid ? hold->audit.uid : req->in.uid;
 	int r = claim_join(&handle->claim, hold, &handle->lock_file.base, caller, uid);
 
@@ -73,7 +73,7 @@ static void open_joined(struct hold *waiting, struct hold *family, struct reques
 
 /* ---- over a reload ---- */
 
-/* A file that waits has its hold's node. */
+/* Saves or loads the file of a request that waits. It has the node of its hold. */
 static void waiting_handle_save_load(struct codec *codec, struct hold *hold)
 {
 	struct open_file *file =
@@ -149,7 +149,7 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 	};
 	struct hold *hold;
 
-	/* It would look like a lock, and be none. */
+	/* A lock by a file that is open for reading alone would look like a lock, and be none. */
 	if ((flags & O_ACCMODE) == O_RDONLY) {
 		if (front->holds->audit_log.log_takes) {
 			family_see((pid_t)req->in.pid, &request.caller);
@@ -191,7 +191,7 @@ static const struct lock_file_ops handle_ops = {
 	.file =
 		{
 			.size = sizeof(struct handle),
-			.kind_of_record = RECORD_NONE, /* its hold's */
+			.kind_of_record = RECORD_NONE, /* its hold's record has it */
 			.described = true,
 			.read = lock_file_read,
 			.write = lock_file_write,

@@ -9,7 +9,7 @@
 
 /* Answers the request when the lock is held, or not to be had. */
 void handle_open(struct frontend *front, struct request *req, struct node *node, int flags);
-/* Of holds that lock files have. */
+/* The kind of the holds that lock files make. */
 extern const struct hold_kind handle_kind;
 
 #endif

@@ -21,7 +21,7 @@
 
 /* The engine has not answered while the hold lingered. */
 #define NO_ANSWER 1
-/* The time of one turn that may be spent on families that join. */
+/* How long a turn may look for processes that join families. */
 #define ADMIT_US 5000
 
 struct hold *hold_of_lingering(struct lingering *lingering)
@@ -29,7 +29,7 @@ struct hold *hold_of_lingering(struct lingering *lingering)
 	return (struct hold *)((char *)lingering - offsetof(struct hold, lingering));
 }
 
-/* Thousands may wait. */
+/* Thousands of holds may wait, so the struct stays small. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has grown");
 
 static void stop_admitting(struct hold *hold)
@@ -125,7 +125,7 @@ static struct request *stop_waiting(struct hold *hold, enum hold_state to)
 	return req;
 }
 
-/* The request is answered before the lock came. After EINTR the place lingers. */
+/* Answers a request before the lock has come. After EINTR the place lingers. */
 static void answer_early(struct hold *hold, int error)
 {
 	struct frontend *front = hold->front;
@@ -172,8 +172,8 @@ static bool admit_family(struct hold *family)
 	return all;
 }
 
-/* A family that is lost leaves the list by lc_holds(). In doubt it stays on it, for two seconds at
- * most. */
+/* Lets processes join all families of the list. lc_holds() takes a lost family off the list; in
+ * doubt it stays there, for two seconds at most. */
 static void admit_families(struct frontend *front)
 {
 	struct hold *family;
@@ -253,7 +253,7 @@ static void lock_taken(void *ctx, int err)
 
 /* ---- loss ---- */
 
-/* In words; NULL: it lies with the ensemble. */
+/* Why the lock is lost, in words; NULL: the ensemble is the cause. */
 static const char *why_lost(const struct hold *hold)
 {
 	const struct claim *claim;
@@ -262,7 +262,7 @@ static const char *why_lost(const struct hold *hold)
 	if (hold->front->clock_us() >= hold->most_until_us)
 		return "held too long";
 	lc_status(hold->front->lc, &status);
-	/* To a daemon that has taken over the guardian may have been first. */
+	/* The guardian may have begun to stop a holder before this daemon took over. */
 	DL_FOREACH(hold->claims, claim)
 		if (status.lease_left_us > 0 &&
 		    guardian_has_lost(hold->front->guardian, claim->slot))
@@ -508,7 +508,7 @@ int64_t holds_wait(const struct frontend *front)
 {
 	int64_t until = waits_until(front), wait = linger_wait(&front->holds->linger), left;
 
-	/* What ends a doubt wakes the loop. */
+	/* No timer is needed for a doubt: what ends it wakes the loop. */
 	if (front->holds->admitting && !lc_doubted(front->lc))
 		return 0;
 	left = until == INT64_MAX ? INT64_MAX : until - front->clock_us();

@@ -44,11 +44,11 @@ struct claim;
 
 /* All holds of a mount. */
 struct holds {
-	unsigned count;       /* waiting, lingering or held */
+	unsigned count;       /* holds that wait, linger or are held */
 	struct hold *waiting; /* in the order of their requests */
 	unsigned seekers;     /* how many of them would join their family's */
 	struct hold *held;
-	struct hold *admitting; /* of those: families that others may still join, oldest first */
+	struct hold *admitting; /* families that others may still join, oldest first */
 	int64_t admit_until_us; /*   and until when that may go on in this turn */
 	uint64_t grants;
 	struct ahead_question *questions; /* ahead.c */
@@ -94,14 +94,15 @@ struct hold_request {
 	struct node *node; /* the lock file; a reference is taken */
 	enum lc_mode mode;
 	int64_t czxid, wait_us; /* as of lc_request */
-	unsigned crowd;         /* the same */
+	unsigned crowd;         /* as of lc_request */
 	struct hold *replaces;  /* as of lc_request; or NULL */
 	struct caller caller;   /* identified while the request is pending */
 	pid_t asker;            /* the process that asks again after EINTR; 0: the caller */
 	uid_t uid;
-	const char *reason;      /* as of lc_request; or NULL */
-	struct lineage *lineage; /* of the caller, if its family's hold would do; the hold
-	                               * takes it. NULL: only one of its own will */
+	const char *reason; /* as of lc_request; or NULL */
+	/* The caller's, if it may join its family's hold; this hold owns it then. NULL: the caller
+	 * wants a hold of its own. */
+	struct lineage *lineage;
 	/* A lingering hold is adopted only by a request of the same process, in the same mode, and
 	 * with the same two: the lock file, and 0; or the open file, and the owner of the advisory
 	 * lock. */
@@ -116,11 +117,11 @@ enum hold_state {
 	HOLD_GRANTING,  /* in front->holds->held from now on */
 	HOLD_HELD,
 	HOLD_LOST,
-	HOLD_KEPT, /* no claim, but still the lock */
+	HOLD_KEPT, /* no claim has the lock, but the mount keeps it */
 	HOLD_GONE,
 };
 
-/* To be read by all, written by hold.c, claim.c and hold_record.c. */
+/* All may read these fields. Only hold.c, claim.c and hold_record.c write them. */
 struct hold {
 	const struct hold_kind *kind;
 	void *ctx; /* the kind's, of the request */
@@ -137,13 +138,13 @@ struct hold {
 	uint64_t serial;        /* granted: its number among all grants of this mount */
 	int64_t most_until_us;  /* granted: the lock is lost then; LC_FOREVER: never */
 	int64_t least_until_us; /* granted: it is not given back before; INT64_MIN: at once */
-	/* Also read only by these three: */
+	/* Only these three read and write the fields below. */
 	enum hold_state state;                /* changed by hold_step() alone */
 	int answer;                           /* LINGERING: the engine's, meanwhile; 0: the lock */
 	struct request *req;                  /* WAITING: the request */
-	int64_t since_us;                     /*   and its time */
+	int64_t since_us;                     /* when it came */
 	struct lingering lingering;           /* LINGERING, KEPT */
-	uint64_t compared;                    /* WAITING: it is of no family up to this grant */
+	uint64_t compared;                    /* WAITING: no family up to this grant is its own */
 	struct hold *prev, *next;             /* in front->holds->waiting or front->holds->held */
 	struct hold *admit_prev, *admit_next; /* in front->holds->admitting */
 };

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <utlist.h>
 
-/* In an order that stays. */
+/* The index stands in records, so the order stays. */
 static const struct hold_kind *const kinds[] = {&handle_kind, &flock_claim_hold_kind};
 #define KIND_LAST 1
 
@@ -57,7 +57,7 @@ static void claims_save_load(struct codec *codec, struct hold *hold)
 	DL_FOREACH(hold->claims, claim)
 		if (codec->loads && !codec->checks && hold->state == HOLD_HELD &&
 		    guardian_has_lost(guardian, claim->slot))
-			lc_limit(hold->taker, 0); /* the guardian stops it already */
+			lc_limit(hold->taker, 0); /* the guardian stops its processes already */
 	CODEC_BOOL(codec, admits);
 	if (codec->loads && admits)
 		DL_APPEND2(hold->front->holds->admitting, hold, admit_prev, admit_next);

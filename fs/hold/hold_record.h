@@ -10,9 +10,9 @@
 
 /* A hold that waits does so until its request is served again: hold_resume(). */
 void hold_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
-/* Then its record has no descriptor. */
+/* Whether this is the record of a hold that waits: it has no descriptor. */
 bool hold_record_waits(struct record *record);
-/* All are read: those that need others find them. */
+/* Called when all holds are loaded: those that refer to others find them. */
 void holds_loaded(struct codec *codec, struct frontend *front);
 
 #endif

@@ -141,7 +141,7 @@ void linger_process(struct linger *linger, bool ready)
 	int64_t now;
 	int n = ready ? epoll_wait(linger->fd, events, 64, 0) : 0;
 
-	/* Each descriptor is in it once, and dropping one touches no other. */
+	/* The epoll has each descriptor once, and dropping one touches no other. */
 	for (int i = 0; i < n; i++)
 		drop_lingering(linger, events[i].data.ptr);
 	if (first_end(linger) == INT64_MAX)
@@ -161,7 +161,7 @@ void linger_save_load(struct codec *codec, struct linger *linger, struct lingeri
 	if (!codec->loads)
 		return;
 	if (codec->crashed && lingering->pidfd < 0)
-		lingering->until_us = INT64_MIN; /* it has ended meanwhile */
+		lingering->until_us = INT64_MIN; /* its process has ended: the next turn ends it */
 	list_lingering(linger, lingering);
 	if (lingering->pidfd >= 0 && !watch_end(linger, lingering, lingering->pidfd))
 		codec->give_up("the state has a process that cannot be watched");

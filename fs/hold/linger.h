@@ -50,15 +50,15 @@ void linger_finish(struct linger *linger);
 
 /* False: the process cannot be watched, or is gone. */
 bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid);
-/* The lock is its own now. */
+/* A place that lingers has got the lock: it stands at the head of the queue. */
 void linger_at_head(struct linger *linger, struct lingering *lingering);
-/* The lock was given back, and is kept until then. */
+/* Keeps a lock that was given back, until this time. */
 void linger_keep(struct linger *linger, struct lingering *lingering, int64_t until_us);
 void linger_end(struct linger *linger, struct lingering *lingering);
 
 /* How long until the next is up; INT64_MAX. */
 int64_t linger_wait(const struct linger *linger);
-/* Every turn; `ready`: the descriptor polled readable. */
+/* Called in every turn. `ready`: the descriptor polled readable. */
 void linger_process(struct linger *linger, bool ready);
 
 void linger_save_load(struct codec *codec, struct linger *linger, struct lingering *lingering);

@@ -20,7 +20,7 @@ static const struct lock_file_ops *ops_of(const struct open_file *file)
 	return (const struct lock_file_ops *)file->ops;
 }
 
-/* The record of a file is its own, or a part of its hold's. */
+/* Touches the record of the file. If the file is a part of its hold's record, touches that. */
 static void lock_file_changed(struct open_file *file, struct claim *claim)
 {
 	record_touch(&file->record);
@@ -45,10 +45,10 @@ static void reply_token(struct lc_taker *taker, struct request *req, size_t size
 		          size < (size_t)(len - offset) ? size : (size_t)(len - offset));
 }
 
-/* A READ that waits for it. */
+/* A READ that waits for the token. */
 struct token_read {
 	struct parked parked;
-	struct lc_taker *taker; /* which no RELEASE can end before its read is answered */
+	struct lc_taker *taker; /* no RELEASE can end the taker before its read is answered */
 	size_t size;
 	off_t off;
 };
@@ -124,13 +124,14 @@ struct fsync {
 	struct open_file *file;
 };
 
-/* NULL: the lock may have been given back meanwhile. */
+/* The claim for which fsync(2) was called; NULL: the lock may have been given back meanwhile. */
 static struct claim *claim_of(const struct fsync *fsync)
 {
 	return ops_of(fsync->file)->claim(fsync->file, fsync->parked.req);
 }
 
-/* One that on_lost has begun to stop does not get the lock back, though the contact may. */
+/* Whether on_lost has begun to stop the process: it does not get the lock back, though the
+ * contact may come back. */
 static bool is_stopped(const struct fsync *fsync, const struct claim *claim)
 {
 	return guardian_stopped(fsync->parked.front->guardian, claim->slot);
@@ -168,10 +169,10 @@ void lock_file_fsync(struct open_file *file, struct request *req)
 /* ---- poll ---- */
 
 #define ALWAYS (POLLIN | POLLOUT)
-/* select(2) sees nothing of loss but POLLPRI. */
+/* The events of a lost lock: select(2) sees only POLLPRI of them. */
 #define LOST (ALWAYS | POLLERR | POLLHUP | POLLPRI)
 
-/* To the kernel an errno would be POLLERR, a loss. */
+/* Answers a poll whose question failed. The kernel would take an errno for POLLERR, a loss. */
 static void not_known(struct request *req, int error)
 {
 	reply_poll(req, error == -EIO ? LOST : ALWAYS);

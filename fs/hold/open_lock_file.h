@@ -19,9 +19,10 @@ struct open_lock_file {
 /* A kind of lock file. */
 struct lock_file_ops {
 	struct file_ops file; /* with the four functions below */
-	/* By which claim the request has the lock with the file at the moment; NULL: none. */
+	/* The claim by which the process of the request has the lock with this file now; NULL:
+	 * none. */
 	struct claim *(*claim)(struct open_file *file, struct request *req);
-	/* A write while it has none: the reason of the locks to come. -errno. */
+	/* A write without a claim: keeps the reason for the locks to come. 0 or -errno. */
 	int (*keep_reason)(struct open_file *file, const char *data, size_t size);
 };
 
@@ -31,7 +32,7 @@ void lock_file_write(struct open_file *file, struct request *req, const char *da
 void lock_file_fsync(struct open_file *file, struct request *req);
 void lock_file_poll(struct open_file *file, struct request *req, unsigned asked, uint64_t poller);
 
-/* What is above, and the poller. */
+/* Saves or loads the fields above and the poller. */
 void open_lock_file_save_load(struct codec *codec, struct open_file *file);
 
 #endif

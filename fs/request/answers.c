@@ -13,10 +13,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A room of this size stays allocated. */
+/* The buffer of unsent messages never shrinks below this. */
 #define ROOM_MIN 65536
 
-/* Its bytes follow. */
+/* A message that has not left yet: its bytes follow this header. */
 struct answer {
 	size_t len;
 	bool opens;
@@ -67,7 +67,8 @@ static void close_unopened(struct frontend *front, const void *bytes)
 		open_file_close(file);
 }
 
-/* A defect of this program. (ENOENT: the kernel has the answer, or wants none any more.) */
+/* EINVAL is a defect of this program. (ENOENT: the kernel has the answer, or wants none any
+ * more.) */
 static void log_refused(const struct fuse_out_header *header)
 {
 	log_line(LC_ERROR,
@@ -89,8 +90,9 @@ static void emit(struct frontend *front, bool closes)
 			continue;
 		if (errno == EINVAL)
 			log_refused(bytes);
+		/* This may add an answer and move answers->unsent: `answer` is dead. */
 		if (answer->opens && closes)
-			close_unopened(front, bytes); /* which may keep another one */
+			close_unopened(front, bytes);
 	}
 	answers->len = 0;
 	if (answers->room > ROOM_MIN) {

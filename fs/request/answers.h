@@ -27,11 +27,11 @@ struct answers {
 /* Copies a message. `opens`: it is an answer that gives the kernel an open file. */
 void answers_add(struct frontend *front, bool opens, const struct iovec *iov, int count);
 bool answers_are_unsent(const struct frontend *front);
-/* This poller is to poll again. 0: there is none. */
+/* Tells the kernel that this poller shall poll again. 0: there is no poller. */
 void answers_wake_poller(struct frontend *front, uint64_t poller);
 /* The same for the pollers of all open files. */
 void answers_wake_all(struct frontend *front);
-/* The next commit of the store is to have them, too. */
+/* Adds the unsent messages to the next commit of the store. */
 void answers_record(struct frontend *front);
 /* All messages leave, in the order of their coming. Open files that the kernel did not take end:
  * the mount was aborted, and no RELEASE will come. */

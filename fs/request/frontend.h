@@ -28,25 +28,25 @@ struct frontend {
 	struct guardian *guardian; /* guard/guardian.h; NULL: on_lost=none */
 	struct lists *lists;       /* files/lists.h: of directories, and of all locks */
 	struct mount_facts facts;
-	uid_t uid; /* the mounter, owner of what has no other */
+	uid_t uid; /* the mounter owns each file that has no other owner */
 	gid_t gid;
-	struct lc_attributes without; /* of locks that have none, made by other clients */
-	bool read_only;               /* nothing is to be taken */
+	struct lc_attributes without; /* for locks that other clients made without any */
+	bool read_only;               /* option ro: nobody takes a lock here */
 	bool serving;                 /* INIT has come from the kernel */
 	bool draining;
 	int64_t kernel_limit_s;        /* kernel_limit.h */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
-	struct budget files, requests; /* what users have open, and wait for */
+	struct budget files, requests; /* each user's limits of open files and of requests */
 	struct records records;        /* what outlives this process */
 	struct contents contents;
 	struct open_files open_files;
 	struct pending pending; /* requests that are not answered yet */
-	struct inbox inbox;     /*   those of them that are served later */
-	struct answers answers; /*   and answers that are to leave */
+	struct inbox inbox;     /* requests that are served later: inbox.h */
+	struct answers answers; /* answers that leave at the end of the turn */
 	struct pauses pauses;
-	bool traces; /* each request is told of: trace.h */
-	/* Somebody who may wants the mount to go on with these arguments (host/args.h): 0, once
-	 * that has begun; or -errno. */
+	bool traces; /* option debug: the log tells each request, trace.h */
+	/* A user with the right to do so wants the mount to go on with these arguments
+	 * (host/args.h). 0: the change has begun; or -errno. */
 	int (*change)(void *ctx, const char *args, size_t len);
 	void *change_ctx;
 	int64_t (*clock_us)(void);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-/* Of a request that waits for the turn of its user. */
+/* A request that waits for the turn of its user. */
 struct deferred {
 	struct gate_item turn;
 	struct request *request;

@@ -15,7 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Beyond that nothing is read ahead: the kernel keeps what comes, in the order of its coming. */
+/* With so many requests in the inbox no more are read ahead: the kernel keeps the rest, in
+ * order. */
 #define INBOX_REQUESTS_MAX 8192
 #define INBOX_BYTES_MAX (4 * 1024 * 1024)
 
@@ -34,22 +35,23 @@ static inline bool inbox_is_empty(const struct inbox *inbox)
 	return inbox->count == 0;
 }
 
-/* Whether it may wait for the turn of its user. */
+/* Whether the request may wait for the turn of its user. */
 bool inbox_takes(const struct request *request);
 bool inbox_is_full(const struct inbox *inbox);
 /* False: no memory. */
 bool inbox_add(struct request *request);
-/* When another process takes over, a request_stays_fn: requests are not served while it is not
- * known whether a lock is still held. Who waits for a lock waits on. */
+/* A request_stays_fn for a process that takes over: while lc_doubted() is true, the request
+ * stays in the inbox. A request that waits for a lock waits on. */
 bool inbox_keep_in_doubt(struct request *request);
 /* Serves the request of the user whose turn it is. False: there is none. */
 bool inbox_serve(struct frontend *front);
-/* A request that is in the inbox is served now: it is interrupted. True: it was there, and is
- * answered. */
+/* Serves a request of the inbox at once, since it is interrupted. True: the request was in the
+ * inbox, and is answered. */
 bool inbox_serve_now(struct request *request);
-/* Before a commit: all requests that wait here are to be in it, and none that was answered. */
+/* Before a commit: records all requests that wait in the inbox, and drops the records of
+ * answered ones. */
 void inbox_record(struct frontend *front);
-/* The requests are still there: requests_finish(). */
+/* Empties the inbox. requests_finish() frees the requests. */
 void inbox_finish(struct inbox *inbox);
 
 #endif

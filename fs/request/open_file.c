@@ -14,7 +14,7 @@ struct open_file_slot {
 	uint32_t generation;
 };
 
-/* So that there is that slot. False: errno. */
+/* Makes the table at least so long that it has this slot. False: errno. */
 static bool make_room(struct open_files *files, uint32_t slot)
 {
 	uint32_t room = slot < files->room ? files->room : 2 * slot + 64, *free_slots;
@@ -74,7 +74,7 @@ static void remove_file(struct open_files *files, const struct open_file *file)
 
 /* ---- files ---- */
 
-/* The caller gives the file its number and its node. NULL: errno. */
+/* A file without a number and a node, which the caller gives it. NULL: errno. */
 static struct open_file *alloc_file(struct frontend *front, const struct file_ops *ops, uid_t uid)
 {
 	struct open_file *file = (ops->described ? budget_alloc_described
@@ -173,7 +173,7 @@ void open_files_loaded(struct codec *codec, struct open_files *files)
 				files->free[files->free_count++] = i;
 }
 
-/* The file that was read is known by its number again. */
+/* Puts a file that was read from a record into the slot of its number. */
 static void put_file(struct codec *codec, struct open_files *files, struct open_file *file)
 {
 	uint32_t slot = slot_of_fh(file->fh);

@@ -91,8 +91,8 @@ static void call_interrupted(void *ctx)
 {
 	struct parked *parked = ctx;
 
-	/* Programs by themselves repeat a call that an interrupt has ended. So the end of a change
-	 * that may have been made is waited for, which has a time limit. */
+	/* Programs repeat a call that ended by EINTR. A change that may have been made must not
+	 * be repeated: so the request waits for its answer, which has a time limit. */
 	if (!lc_may_cancel(parked->call))
 		return;
 	lc_cancel(parked->call);

@@ -25,7 +25,7 @@ struct parked {
 	struct node *node;    /* a reference, or NULL */
 	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD } state;
 	void (*refuse)(struct request *req, int error); /* how it is answered with an error */
-	uid_t by; /* the user whose authority counts: park_by() */
+	uid_t by;                                       /* the user whose rights count: park_by() */
 };
 
 /* A new request of that size, whose first member is a struct parked; the rest is zero. Takes a
@@ -39,13 +39,13 @@ void *park_by(struct frontend *front, struct request *req, struct node *node, si
 /* The same as park() for a request that is not answered with an errno. */
 void *park_or(struct frontend *front, struct request *req, struct node *node, size_t size,
               void (*refuse)(struct request *req, int error));
-/* The call was made, or could not be: r < 0 answers the request. */
+/* Notes the result of making the call: 0, or an error, which answers the request. */
 void park_call(struct parked *parked, int r);
-/* The same for a call that may change something: no other daemon makes it again. */
+/* The same for a call that may change something: after a crash no other daemon makes it again. */
 void park_change(struct parked *parked, int r);
-/* The call is answered: nothing interrupts any more. */
+/* The call is answered: from now on no interrupt ends the request. */
 void unpark(struct parked *parked);
-/* The same; false: by an error, which is the answer of the request, too. It is freed. */
+/* The same. False: the call failed; the request is answered with its error, and freed. */
 bool unpark_succeeded(struct parked *parked, int err);
 /* The user that asks. */
 uid_t parked_uid(const struct parked *parked);

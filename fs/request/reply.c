@@ -4,7 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
-/* What the kernel has read since protocol 7.9 (Linux 2.6.29): later versions use the padding. */
+/* The kernel has read these sizes since protocol 7.9 (Linux 2.6.29): later versions use the
+ * padding. */
 _Static_assert(sizeof(struct fuse_out_header) == 16, "the header of an answer");
 _Static_assert(sizeof(struct fuse_attr_out) == 104, "the answer to GETATTR and SETATTR");
 _Static_assert(sizeof(struct fuse_entry_out) == 128, "the answer to LOOKUP and MKDIR");
@@ -68,7 +69,7 @@ void reply_attr(struct request *req, const struct stat *st, double timeout)
 	request_answer(req, 0, &out, sizeof(out));
 }
 
-/* What is read depends on who reads it. */
+/* Whether the text of the file depends on the user who reads it. */
 static bool is_personal(const struct open_file *file)
 {
 	return file->node && (file->node->kind == NODE_LOCKS || file->node->kind == NODE_HISTORY);

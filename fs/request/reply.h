@@ -13,29 +13,29 @@
 
 /* 0: success; or an errno, above 0. */
 void reply_err(struct request *req, int error);
-/* To FORGET: the kernel wants no answer. */
+/* Ends a FORGET, to which the kernel wants no answer. */
 void reply_none(struct request *req);
-/* A name stands for that node. Times in seconds: for so long the kernel need not ask again. */
+/* Answers that a name stands for that node. The kernel need not ask again for so many seconds. */
 void reply_entry(struct request *req, uint64_t ino, const struct stat *st, double entry_timeout,
                  double attr_timeout);
 void reply_attr(struct request *req, const struct stat *st, double timeout);
-/* To OPEN and OPENDIR. `r` below 0: that error is the answer, and the file, unless it is NULL,
- * ends. */
+/* Answers OPEN and OPENDIR. `r` below 0: this error is the answer, and the file ends, unless it
+ * is NULL. */
 void reply_open(struct request *req, struct open_file *file, int r);
 void reply_buf(struct request *req, const void *bytes, size_t len);
-/* So many bytes were written. */
+/* Answers that so many bytes were written. */
 void reply_write(struct request *req, size_t len);
-/* To F_GETLK. */
+/* Answers F_GETLK. */
 void reply_lock(struct request *req, const struct flock *lock);
 void reply_poll(struct request *req, unsigned events);
 
-/* The next name of a directory, behind the bytes in `buffer` that are used already. `type`: as in
- * st_mode. `next`: where a reader goes on behind it. False: there is no room for it. */
+/* Adds the next name of a directory to the buffer, behind its `used` bytes. `type`: as in
+ * st_mode. `next`: the offset at which a reader goes on. False: there is no room. */
 bool reply_add_name(char *buffer, size_t *used, size_t room, const char *name, mode_t type,
                     off_t next);
 
-/* NULL: the node is not known any more, and the request is answered ESTALE. Nodes of directories
- * and of open files are always known: node_by_ino(). */
+/* The node that the request names. NULL: the node is forgotten, and the request is answered
+ * ESTALE. Directories and open files keep their nodes: node_by_ino(). */
 static inline struct node *node_asked(struct request *req, uint64_t ino)
 {
 	struct node *node = node_by_ino(req->front->nodes, ino);

@@ -15,10 +15,10 @@
 #include <sys/uio.h>
 #include <utlist.h>
 
-/* Thousands may wait. */
+/* Thousands of requests may wait, so the struct stays small. */
 _Static_assert(sizeof(void *) != 8 || sizeof(struct request) <= 160, "a request has grown");
 
-/* More than libfuse says by itself: INIT has the longest answer. */
+/* Room for any answer of libfuse's own: the one to INIT is the longest. */
 #define LIBFUSE_BYTES 1024
 
 static struct request *request_of_link(struct table_link *unique)
@@ -173,8 +173,8 @@ static void fix_init_answer(const struct request *request, unsigned char *answer
 		out->flags |= in->flags & FUSE_PARALLEL_DIROPS;
 }
 
-/* What libfuse has said by itself: the answers to INIT, to operations that this filesystem does not
- * have, and to an interrupt that came before its request. */
+/* Passes on what libfuse has written by itself: the answers to INIT, to operations that this
+ * filesystem does not have, and to an interrupt that came before its request. */
 static void pass_on(struct request *request)
 {
 	struct frontend *front = request->front;
@@ -189,7 +189,8 @@ static void pass_on(struct request *request)
 
 		if (own)
 			fix_init_answer(request, bytes, (size_t)n);
-		if (request != front->pending.init) /* the kernel had this answer long ago */
+		/* The kernel has had the answer to INIT since the mount. */
+		if (request != front->pending.init)
 			answers_add(front, /* opens = */ false, &iov, 1);
 		if (own)
 			answered(request, header->error);
@@ -228,7 +229,8 @@ bool request_serve(struct request *request)
 	return false;
 }
 
-/* libfuse has called our init() in any case. */
+/* Whether libfuse has answered INIT. It calls our init(), which sets front->serving, in any
+ * case. */
 static bool init_was_answered(struct frontend *front, bool answered)
 {
 	if (answered)
@@ -392,7 +394,7 @@ void requests_replay(struct frontend *front, bool crashed, request_stays_fn *sta
 	LL_SORT(all, compare_coming);
 	LL_FOREACH_SAFE(all, unique, next) {
 		struct request *request = request_of_link(unique);
-		/* There is room: it was there before. */
+		/* The table had this request before, so there is room. */
 		bool added = table_add(&pending->kept, unique, unique->number);
 
 		(void)added;

@@ -37,17 +37,17 @@ enum request_state { REQUEST_READ, REQUEST_SERVED, REQUEST_WAITS, REQUEST_ANSWER
 struct request {
 	struct table_link unique;
 	struct frontend *front;
-	fuse_req_t fuse;           /* libfuse's own object, from the handler to the answer */
-	struct deferred *deferred; /* READ: it waits for its user's turn; NULL: it does not */
+	fuse_req_t fuse; /* libfuse's object, from the call of the handler to the answer */
+	struct deferred *deferred; /* READ: its place in the inbox; NULL: it is not there */
 	void *owner;               /* WAITS: the object that waits; also after a reload */
 	void (*interrupted)(void *owner);
 	struct traced *traced; /* trace.h; or NULL */
 	enum request_state state;
-	bool kept;  /* in the table */
-	bool begun; /* the ensemble may have done what it asks for */
+	bool kept;  /* the table of pending requests has it */
+	bool begun; /* the ensemble may have made the change that it asks for */
 	uint32_t len;
 	struct record record;     /* its key rises with each request */
-	struct fuse_in_header in; /* and behind it the rest of the `len` bytes */
+	struct fuse_in_header in; /* the body of the request follows, up to `len` bytes */
 };
 
 struct pending {
@@ -63,16 +63,16 @@ struct pending {
  * the other one. The end for libfuse; or -1 and errno. */
 int requests_begin(struct frontend *front, struct fuse_session *fuse);
 
-/* Room for a request of so many bytes. NULL: no memory. */
+/* Allocates room for a request of so many bytes. NULL: no memory. */
 struct request *request_alloc(size_t len);
 void *request_bytes(struct request *request);
 /* A request of these bytes, which are copied: into `room`, or, if that is NULL, new memory. NULL:
  * no memory. */
 struct request *request_new(struct frontend *front, const void *bytes, size_t len,
                             struct request *room);
-/* Serves it. True: it was answered, and request_drop() is to come. */
+/* Serves the request. True: it was answered, and request_drop() must follow. */
 bool request_serve(struct request *request);
-/* Serves it; then it is gone, or is kept. */
+/* Serves the request, then frees it if it was answered, and keeps it otherwise. */
 void request_take(struct request *request);
 /* request_find() finds the request from now on. False: no memory, or another request has its
  * number. */
@@ -92,7 +92,7 @@ struct request *request_of(fuse_req_t fuse);
 bool request_is_interrupted(const struct request *request);
 /* `owner` waits for it, and is told when it is interrupted: maybe at once. */
 void request_wait(struct request *request, void (*interrupted)(void *owner), void *owner);
-/* From now on the ensemble may have done what it asks for. */
+/* Notes that the ensemble may have made the change that the request asks for. */
 void request_begun(struct request *request);
 /* Answers the request; handlers use reply.h. `error`: 0 or -errno. The request may be gone then. */
 void request_answer(struct request *request, int error, const void *body, size_t len);
@@ -101,13 +101,13 @@ void request_end(struct request *request);
 
 /* ---- over a reload ---- */
 
-/* Records of a request that is kept, and of INIT. */
+/* Save and load a request that is kept, and INIT. */
 void request_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
 void init_save_load(struct codec *codec, struct frontend *front);
 /* This object waits for the request of that number, which is returned. NULL: there is no such
  * request, or another object waits for it. */
 struct request *request_give(struct frontend *front, uint64_t unique, void *owner);
-/* True: somebody else serves that request later. */
+/* True: the request stays, and another part of the frontend serves it later. */
 typedef bool request_stays_fn(struct request *request);
 /* Serves INIT again: true if libfuse answers it; and all requests that wait. After a crash a
  * request that had begun to change something is answered EIO: nothing tells whether it was done. */

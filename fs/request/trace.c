@@ -124,7 +124,7 @@ static void print_request(struct traced *traced, struct nodes *nodes,
 
 /* ---- requests and answers ---- */
 
-/* Whether an answer to it is told. */
+/* Whether the log tells the answer to such a request. */
 static bool is_told(uint32_t opcode)
 {
 	return opcode != FUSE_INIT && opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&

@@ -16,7 +16,7 @@
 struct traced *trace_begin(struct frontend *front, const struct fuse_in_header *header);
 /* The kernel has interrupted it. */
 void trace_interrupt(const struct request *request);
-/* It is answered: 0, or -errno. */
+/* The request is answered, by 0 or -errno. */
 void trace_end(const struct request *request, int error);
 
 #endif

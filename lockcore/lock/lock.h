@@ -144,12 +144,12 @@ struct lock {
 int lock_get(struct lc *lc, const char *name, uid_t uid, struct lock **ret_lock);
 /* The same for a lock of that path that is known here, or NULL. */
 struct lock *lock_get_known(struct lc *lc, const char *path, uid_t uid);
-/* NULL: not known here. */
+/* The lock of that path, or NULL: it is not known here. */
 struct lock *lock_find(struct lc *lc, const char *path, size_t len);
 void lock_use(struct lock *lock);
-/* Without uses a lock becomes idle, or is freed. */
+/* Ends a use. Without uses a lock becomes idle, or is freed. */
 void lock_unuse(struct lock *lock);
-/* The same for a lock whose watch has fired. */
+/* Frees a lock without uses, or leaves it idle: its watch has fired. */
 void lock_free_if_unused(struct lock *lock);
 /* Frees all idle locks: the watches of others need their room. */
 void locks_forget_idle(struct lc *lc);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A read went wrong: look again. Nothing tells when a read that was refused will be good. */
+/* A read has failed: the lock is listed. No event tells when a read that was refused will be
+ * allowed. */
 static void look_again(struct lock *lock, enum ensemble_result result)
 {
 	if (result == ENSEMBLE_NONODE || result == ENSEMBLE_UNKNOWN)
@@ -112,7 +113,7 @@ static void free_other(struct other_watch *other)
 	lock_unuse(lock);
 }
 
-/* Its place, or NULL. */
+/* The place of the watch of that entry, or NULL. */
 static struct other_watch **find_other(struct lock *lock, const char *znode)
 {
 	for (int i = 0; i < OTHERS_WATCHED; i++)
@@ -243,7 +244,8 @@ static struct other_watch *make_other(struct lock *lock, const char *znode)
 	return other;
 }
 
-/* A get, not an exists: a watch on a name that is gone would stay for ever. False: no memory. */
+/* Sends a get, not an exists, whose watch on a name that is gone would stay for ever. False: no
+ * memory. */
 static bool ask_other(struct other_watch *other)
 {
 	struct lock *lock = other->lock;
@@ -265,7 +267,7 @@ static void watch_other(struct lock *lock, const char *znode)
 	struct other_watch **place = find_other(lock, znode);
 
 	if (!place && strlen(znode) >= NAME_MAX_WHOLE) {
-		/* The lock is charged for shorter paths. */
+		/* A watch of so long a name would cost more than the lock is charged. */
 		lock_list_each_second(lock);
 		return;
 	}

@@ -16,7 +16,7 @@ void lock_watch(struct lock *lock);
  * gets its answer. NULL: it is to leave none. */
 struct lock *lock_watch_by_read(struct lc *lc, const char *path, uid_t uid);
 void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer);
-/* What a lock's data says, and its Stat. */
+/* Sets the fields of `info` that a lock's data says, and those that its Stat says. */
 void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len);
 void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat);
 /* The lock was seen with this czxid. Another one than before: it was removed and made again,
@@ -28,7 +28,7 @@ void lock_watch_others(struct lock *lock, const char *const znodes[OTHERS_WATCHE
 void lock_watch_none(struct lock *lock);
 /* The session has ended, and its watches with it. */
 void lock_watches_gone(struct lock *lock);
-/* An event of a node of the lock: perhaps of such an entry. */
+/* An event of a node in the lock has come, perhaps of a watched entry of another client. */
 void lock_other_changed(struct lock *lock, const char *znode, enum ensemble_change change);
 
 #endif

@@ -48,7 +48,7 @@ struct lc_taker {
 	bool immediate : 1, withdrawn : 1;   /* no waiting; WAITING: its entry goes first */
 	bool spare : 1;                      /* LEFT: its entry waits for the next take */
 	unsigned crowd : 20; /* EAGAIN rather than behind so many; 0: any, or it is past that */
-	int error;           /* FAILED: what it is told */
+	int error;           /* FAILED: what the frontend is told */
 	struct lc_taker *prev, *next;         /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
 
@@ -84,7 +84,7 @@ static inline struct lc_taker *taker_of_record(struct record *record)
 bool taker_holds_entry(const struct lc_taker *taker);
 /* The taker waits, and may be refused for what stands before it. */
 bool taker_is_picky(const struct lc_taker *taker);
-/* The lock is the one that it means, as far as was seen last. */
+/* The lock is the one that the taker means, as far as was seen last. */
 bool taker_means(const struct lc_taker *taker);
 
 /* ---- what a lock's takers are to each other: these only look ---- */
@@ -94,7 +94,7 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
 /* ---- changing it ---- */
 
-/* A new one, in the lock's list, WAITING. It belongs to the lock from here on. */
+/* Puts a new taker, WAITING, into the lock's list. It belongs to the lock from here on. */
 void taker_enter(struct lc_taker *taker);
 /* A taker of the former process, in its state. `due`: the frontend is to be told of it. */
 void taker_resume(struct lc_taker *taker, bool due);
@@ -118,7 +118,7 @@ void taker_leave(struct lc_taker *taker);
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us);
 /* LEFT -> HELD by the spare entry. */
 void taker_reuse(struct lc_taker *taker);
-/* If its entry is spare, it is deleted now. */
+/* A spare entry is deleted now. Without one nothing is done. */
 void taker_drop_spare(struct lc_taker *taker);
 /* WAITING: changes the kind of wait. */
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
@@ -135,7 +135,7 @@ void taker_part(struct lc_taker *taker);
 void taker_try_later(struct lc_taker *taker);
 /* The frontend is told now, or has nothing to be told any more. */
 void taker_not_due(struct lc_taker *taker);
-/* Frees it when nothing is left of it. */
+/* Frees the taker when its entry is absent and no answer is outstanding. */
 void taker_free_if_done(struct lc_taker *taker);
 
 #endif

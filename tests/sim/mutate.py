@@ -177,6 +177,10 @@ def explain(texts, site):
 
 
 def check_explained(texts, sites):
+    sources = {name_of(path) for part in ('lockcore', 'fs') for path in find(part + '/**/*.[ch]')}
+    gone = {row[0] for row in EXPLAINED} - sources
+    if gone:
+        sys.exit(f'equivalent.py is out of date: there is no {", ".join(sorted(gone))}')
     known = {key_of(texts, site) for site in sites if site.file in {row[0] for row in EXPLAINED}}
     for row in EXPLAINED:
         if row[0] in texts and row[:-1] not in known:

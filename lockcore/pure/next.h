@@ -27,11 +27,12 @@
  *     number of slots was last learned, and since the last decision: what was seen before that may
  *     be gone. If not, it is watched, and the next waiter is judged.
  * K4. Only own leavers bar its way: it holds now, and they guard it, if the last of them is
- *     exclusive, and no delete of that one was sent, nor is in doubt. Until the holder is seen, it
- *     is *unproved*: next_delete() says how leavers are deleted meanwhile. A checked delete that is
- *     refused makes the holder unproved once more, whatever has proved it meanwhile: a listing by a
- *     server that lagged is older than the refusal. An upgrade waits; a shared waiter does if there
- *     is an unproved one, or if there are several slots.
+ *     exclusive, and no delete of that one was sent, nor is in doubt. The holder is *unproved*
+ *     until a checked delete was done; or, after one was refused, until a look that was answered
+ *     behind the refusal, or a good watch, has shown its entry. Nothing else proves it: a listing
+ *     and an earlier look may be older than a refusal that is on its way. next_delete() says how
+ *     leavers are deleted meanwhile. An upgrade waits; a shared waiter does if there is an unproved
+ *     one, or if there are several slots.
  * K5. A taker that does not wait is refused for what one listing has shown together, one that was
  *     sent after it came. Own entries that leave, or are kept, are in nobody's way.
  * K6. The shared hold of an upgrade is not in the upgrade's way. An exclusive entry between the two

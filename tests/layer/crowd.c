@@ -188,13 +188,29 @@ static void listed_again(void **state)
 	rig_expect_sent(rig, "children /locks/a");
 }
 
+/* Waiters of this mount stand before it. */
+static void behind_our_own(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker;
+
+	takers_queue(rig, 2, LC_EXCLUSIVE, 1, "#2-1");
+	takers_queue(rig, 3, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+	takers_queue(rig, 4, LC_EXCLUSIVE, 3, "#2-1 #3-2 #4-3");
+	taker = begin(rig, 1, LC_EXCLUSIVE, 3);
+	takers_answer_lists(rig, "#2-1 #3-2 #4-3");
+	takers_answer_made(rig, taker, 5);
+	takers_answer_lists(rig, "#2-1 #3-2 #4-3 " OTHER(4) " #5-5");
+	assert_int_equal(taker->entry.state, ENTRY_DELETING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_a_listing), TAKERS_TEST(by_the_other),
 		TAKERS_TEST(not_any_more),      TAKERS_TEST(never_again_with_that_entry),
 		TAKERS_TEST(unknown),           TAKERS_TEST(too_late),
-		TAKERS_TEST(listed_again),
+		TAKERS_TEST(listed_again),      TAKERS_TEST(behind_our_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

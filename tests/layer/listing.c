@@ -449,6 +449,50 @@ static void session_ends(void **state)
 	assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/"));
 }
 
+/* The number of slots may be another one. Behind a shared entry that lets nobody in, and yet the
+ * lock's node is watched. */
+static void lock_changes_behind_a_shared_one(void **state)
+{
+	struct rig *rig = *state;
+
+	takers_queue(rig, 2, LC_EXCLUSIVE, 1, OTHER_SHARED(0) " #2-1");
+	takers_change(rig, "", ENSEMBLE_DATA);
+	rig_expect_sent(rig, "watch /locks/a");
+}
+
+/* Whoever means the lock that had this name before is told so at once, not when its turn comes. */
+static void another_lock_was_meant(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_request(rig, &(struct lc_request){.lock = "a",
+	                                                                  .wait_us = LC_FOREVER,
+	                                                                  .czxid = 40,
+	                                                                  .pid = 7,
+	                                                                  .command = "sh"});
+
+	takers_turn(rig);
+	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* the watch of the lock's node */
+	takers_answer_made(rig, taker, 1);
+	takers_answer_list(rig, OTHER(0) " #2-1");
+	rig_expect_told(rig, "7 taken ENOENT");
+}
+
+/* Where numbers repeat, another node may have the whole name of an entry that is gone. */
+static void another_of_its_name(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 7, LC_EXCLUSIVE, LC_FOREVER);
+	struct ensemble_stat stat = {.czxid = 1, .ephemeral_owner = RIG_SESSION};
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 2147483000);
+	takers_answer_list(rig, "#2-2147483000");
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+	takers_turn(rig);
+	rig_expect_told(rig, "");
+	assert_true(taker->entry.gone);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +521,9 @@ int main(void)
 		TAKERS_TEST(nobody_wants_the_entry),
 		TAKERS_TEST(contact_again),
 		TAKERS_TEST(session_ends),
+		TAKERS_TEST(lock_changes_behind_a_shared_one),
+		TAKERS_TEST(another_lock_was_meant),
+		TAKERS_TEST(another_of_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

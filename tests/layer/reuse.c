@@ -310,6 +310,12 @@ static void gone_while_spare(struct rig *rig, struct lc_taker *taker, size_t how
 	case 5:
 		taker->entry.pending++;
 		return;
+	case 6: /* somebody has written to it */
+		takers_change(rig, "#3-2", ENSEMBLE_DATA);
+		return;
+	case 7: /* who came first holds first */
+		takers_take(rig, PID + 1, LC_EXCLUSIVE, LC_FOREVER);
+		return;
 	default:
 		return;
 	}
@@ -318,7 +324,7 @@ static void gone_while_spare(struct rig *rig, struct lc_taker *taker, size_t how
 static void not_when_in_doubt(void **state)
 {
 	(void)state;
-	for (size_t how = 0; how <= 5; how++) {
+	for (size_t how = 0; how <= 7; how++) {
 		struct rig *rig = takers_begin();
 		struct lc_taker *taker = hold_again(rig);
 

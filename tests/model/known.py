@@ -73,6 +73,8 @@ LONG = '''
 -c 3+1 -s 9 -u 1 -l 1
 -c 2+2 -s 5 -u 1 -r 1
 -c 2+1 -w 1 -d 1
+-c 3+1 -s 1 -u 1 -r 1 -o 1
+-c 2+1 -t 3 -r 1 -o 1
 -c 2+1 -j -d 1
 -c 2+1 -j -k -o 1
 -c 2+1 -j -w 1 -o 1
@@ -125,7 +127,6 @@ SENTENCES = [
     ('K4, a delete was sent', ''' ||
 	    guard->sent || guard->in_doubt)''', ')', '-c 2+1 -o 1'),
     ('K4, a delete is in doubt', '''	    guard->sent || guard->in_doubt)''', '	    guard->sent)', '-c 2+1 -d 1 -o 1'),
-    ('K4, an upgrade waits', 'taker->replaces != NEXT_NONE || queue->entries', 'queue->entries', '-c 3+1 -s 1 -u 1 -o 1'),
     ('K4, one unproved one', 'queue->unproved == NEXT_NONE && slots_known(queue) == 1', 'slots_known(queue) == 1',
      '-c 3+1 -s 6 -o 1'),
     ('K4, leavers are deleted with the check', 'return number < unproved ? NEXT_DELETE_CHECKED : NEXT_DELETE_SINGLY;',

@@ -92,7 +92,16 @@ static void gone(int e)
 static void see(int e)
 {
 	now.taker[e].flags |= SEEN;
-	is_proved(e);
+	if (OUT(proved_by_an_older_look))
+		is_proved(e);
+}
+
+static bool is_held_back(void)
+{
+	for (int k = 0; k < config.own; k++)
+		if (now.taker[k].flags & HELD_BACK)
+			return true;
+	return false;
 }
 
 static void know_life(void)
@@ -538,6 +547,8 @@ static void looked_at(int e)
 	} else if (is_own(e)) {
 		now.taker[e].flags |= WATCHED;
 		see(e);
+		if (is_held_back())
+			is_proved(e);
 	} else {
 		now.others_watched |= (uint8_t)BIT(e);
 	}
@@ -553,19 +564,16 @@ static void node_told(void)
 		unsee();
 }
 
-/* The holder was not there when the leader looked. Whatever has proved it since, before this
- * answer, was older: a listing by a server that lagged. So the holder is unproved again, until a
- * look behind this answer. */
+/* The holder was not there when the leader looked, or the leaver. A look behind this answer tells.
+ * A watch that is good does so at once. */
 static void refused(struct taker *leaver, int holder)
 {
-	struct taker *taker = &now.taker[holder];
-
-	if (taker->phase == DONE || taker->flags & WATCHED)
-		return;
-	if (!now.unproved && !OUT(proved_by_an_older_look))
-		now.unproved = (uint8_t)(holder + 1);
 	if (now.unproved != holder + 1)
 		return; /* another one is the unproved holder now: its check is next */
+	if (now.taker[holder].flags & WATCHED) {
+		is_proved(holder);
+		return;
+	}
 	leaver->flags |= HELD_BACK;
 	look_at(holder);
 }
@@ -584,8 +592,10 @@ static void deleted(struct request request, struct item item)
 	}
 	if (taker->phase != DONE)
 		gone(request.a);
-	if (request.kind == CHECKED && item.kind == GONE)
+	if (request.kind == CHECKED && item.kind == GONE) {
 		see(request.b);
+		is_proved(request.b);
+	}
 }
 
 void mount_answer(struct item item)

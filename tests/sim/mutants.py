@@ -557,7 +557,7 @@ mutant(12, 'writers_pass_readers', 'queue.c',
 mutant(12, 'other_slots_not_noticed', 'listing.c',
        '\t\tif (lock->takers.waiting > 0)\n\t\t\tlock_watch(lock);\n',
        '',
-       sim())
+       unit('tests/layer/listing.c'))
 mutant(12, 'one_slot_too_many', 'queue.c',
        'entry->blocker = i < slots ?',
        'entry->blocker = i < slots + (slots > 1) ?',
@@ -726,7 +726,7 @@ mutant(17, 'not_there_when_it_was_read', 'entry_data.c',
 mutant(17, 'another_of_its_number', 'order.c',
        '\t\tcheck_own(&order->items[i], &entry->name);\n',
        '',
-       OWN)
+       unit('tests/layer/listing.c'))
 # ---- 9, 18: holders look again; watches ----
 
 mutant(9, 'holders_do_not_look_again', 'listing.c',
@@ -1018,7 +1018,7 @@ mutant(33, 'another_lock_is_had', 'taker.c',
 mutant(33, 'another_lock_is_waited_for', 'listing.c',
        '\trefuse_misled(lock);\n',
        '',
-       TAKERS)
+       unit('tests/layer/listing.c'))
 # ---- 20: what stands in an entry ----
 
 mutant(20, 'nobody_told_since_when_it_holds', 'entry_data.c',
@@ -1346,7 +1346,7 @@ mutant(38, 'refusal_not_told_in_the_next_process', 'taker_record.c',
 mutant(38, 'grant_told_in_neither_process', 'taker_record.c',
        'parts->state = TAKER_WAITING;',
        '',
-       ADOPT)
+       sim('reloads'))
 mutant(38, 'unknown_create_forgotten', 'entry.c',
        '\tlock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;',
        '\tif (entry->state == ENTRY_UNKNOWN) {\n\t\tentry->state = ENTRY_ABSENT;\n'
@@ -1577,7 +1577,7 @@ mutant(41, 'made_elsewhere_at_the_start', 'home.c',
 mutant(43, 'spare_for_ever', 'reuse.c',
        'return us < REUSE_US ? us : REUSE_US;',
        'return us > 0 ? 600000000 : 0;',
-       sim())
+       REUSE)
 mutant(43, 'spare_for_its_whole_life', 'reuse.c',
        'idle_us < end_us ? idle_us : end_us',
        'end_us',
@@ -1589,10 +1589,6 @@ mutant(43, 'spare_though_creates_are_quick', 'reuse.c',
 mutant(43, 'repeated_after_a_rest', 'reuse.c',
        'last->left_us < longest_idle(lock->lc)',
        'last->left_us < longest(lock->lc)',
-       REUSE)
-mutant(43, 'spare_beside_others', 'reuse.c',
-       'return lock->takers.all == taker && !taker->next && lock->node.slots <= 1 &&',
-       'return lock->node.slots <= 1 &&',
        REUSE)
 mutant(43, 'spare_with_an_answer_under_way', 'reuse.c',
        'entry->pending == 0 && is_plain(taker)',

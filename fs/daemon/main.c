@@ -164,6 +164,8 @@ static int run_mount(struct options *options, struct loop *loop, struct codec *c
 	}
 	if (!loop->front->lc) {
 		ensemble_zookeeper_destroy(loop->ensemble);
+		guardian_end(loop->front->guardian, /* clean = */ true);
+		loop->front->guardian = NULL;
 		return exit_status;
 	}
 	lc_status(loop->front->lc, &status);

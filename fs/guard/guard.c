@@ -191,7 +191,9 @@ static int64_t next_look(const struct guard *guard, const struct search_lost *lo
 		return now + SEARCH_TEND_US;
 	if (guard->again)
 		return now;
-	return lost->count > 0 ? guard->look_us : INT64_MAX;
+	if (lost->count == 0)
+		return INT64_MAX;
+	return guard->look_us < lost->kill_us ? guard->look_us : lost->kill_us;
 }
 
 /* No holder is left to guard, and none will come. */
@@ -201,8 +203,11 @@ static bool is_over(const struct guard *guard, const struct search_lost *lost)
 
 	if (guard->daemon || (guards && any_held(guard->page)) || guard->looking)
 		return false;
-	return lost->count == 0 || (guard->quiet && (!search_hangs(guard->search) ||
-	                                             clock_now_us() - lost->newest_us > HANGS_US));
+	if (lost->count == 0)
+		return true;
+	/* An opener that nobody could look into got SIGTERM, and waits for SIGKILL. */
+	return guard->quiet && ((!search_hangs(guard->search) && lost->kill_us == INT64_MAX) ||
+	                        clock_now_us() - lost->newest_us > HANGS_US);
 }
 
 static void run(struct guard *guard)

@@ -71,6 +71,15 @@ static bool claim(struct look *look, int slot, int signal)
 	       atomic_compare_exchange_strong(&look->shared->dealt[slot], &is, claimed(done));
 }
 
+void look_unclaim(struct look *look)
+{
+	for (int i = 0; i < look->used; i++) {
+		uint64_t term = claimed(dealing(look, i, SIGTERM));
+
+		atomic_compare_exchange_strong(&look->shared->dealt[i], &term, 0);
+	}
+}
+
 bool look_is_due(const struct look *look, int slot)
 {
 	uint64_t dealt = atomic_load(&look->shared->dealt[slot]);
@@ -79,6 +88,16 @@ bool look_is_due(const struct look *look, int slot)
 		return false;
 	return dealt != dealing(look, slot, SIGKILL) &&
 	       (dealt != dealing(look, slot, SIGTERM) || signal_now(look, slot) == SIGKILL);
+}
+
+int64_t look_kill_us(const struct look *look, int slot)
+{
+	uint64_t dealt = atomic_load(&look->shared->dealt[slot]);
+
+	return STATE_OF(look->losses[slot].word) != SLOT_LOST ||
+	                       dealt == dealing(look, slot, SIGKILL)
+	               ? INT64_MAX
+	               : kill_us(look, slot);
 }
 
 /* To some programs a second SIGTERM says more than the first one. False: somebody else sends it to
@@ -94,6 +113,7 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 		.process = &subject->ref,
 	};
 	bool opener = stop.opener == subject->ref.pid;
+	struct stop_names names;
 
 	if (!may_stop(subject, taker)) {
 		if (opener)
@@ -101,11 +121,12 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 		return true;
 	}
 	atomic_store(&look->shared->found, true);
+	stop_name(look->stops, &stop, signal, &names);
 	if (signal == SIGTERM &&
 	    !(opener ? claim(look, slot, SIGTERM) : stop_is_first(look->stops, &stop)))
 		return false;
 	if (signal == SIGKILL || !subject->termed)
-		stop_send(look->stops, &stop, signal);
+		stop_send(look->stops, &stop, signal, &names);
 	subject->termed = true;
 	subject->killed |= signal == SIGKILL;
 	if (opener)
@@ -210,6 +231,15 @@ void look_at_opener(struct look *look, int first)
 		process_close(&ref);
 }
 
+/* Whoever has claimed a signal needs nothing but a processor to send it. */
+static int64_t late_us(const struct look *look, int slot, int signal)
+{
+	bool is_claimed =
+		atomic_load(&look->shared->dealt[slot]) == claimed(dealing(look, slot, signal));
+
+	return look->losses[slot].cause == STOP_LEASE && !is_claimed ? LATE_US : LATE_TOLD_US;
+}
+
 void look_stop_late(struct look *look, int slot, int64_t now_us)
 {
 	const struct loss *loss = &look->losses[slot];
@@ -217,7 +247,7 @@ void look_stop_late(struct look *look, int slot, int64_t now_us)
 	int signal = signal_now(look, slot);
 	struct slot_now now;
 
-	if (now_us < due_us + (loss->cause == STOP_LEASE ? LATE_US : LATE_TOLD_US))
+	if (now_us < due_us + late_us(look, slot, signal))
 		return;
 	now = slots_look(look->page, slot);
 	/* Without a number another process may have that pid, and only stat could tell. */
@@ -225,7 +255,7 @@ void look_stop_late(struct look *look, int slot, int64_t now_us)
 		return;
 	look->subject = (struct subject){0};
 	if (process_hold(now.pid, &look->subject.ref)) {
-		atomic_store(&look->shared->dealt[slot], 0); /* who has claimed it hangs */
+		atomic_store(&look->shared->dealt[slot], 0); /* whoever has claimed it was ended */
 		(void)stop_opener(look, slot, signal);
 		process_close(&look->subject.ref);
 	}
@@ -423,11 +453,12 @@ void look_at_process(struct look *look, pid_t pid, struct scan_place *place, int
 
 void look_prepare(struct look *look)
 {
-	int count = 0;
+	int count = 0, used;
 
 	look->filled = atomic_load(&look->page->filled);
+	used = atomic_load(&look->page->used); /* slots that were filled before */
 	look->any_held = false;
-	for (int i = 0; i < look->used; i++) {
+	for (int i = 0; i < used; i++) {
 		struct slot_now now = slots_look(look->page, i);
 
 		look->any_held |= STATE_OF(now.word) == SLOT_HELD;

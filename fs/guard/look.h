@@ -66,8 +66,13 @@ struct look {
 	struct subject subject;
 };
 
+/* When the opener of the slot is due for SIGKILL. INT64_MAX: it was dealt with, or has lost
+ * nothing. */
+int64_t look_kill_us(const struct look *look, int slot);
 /* The openers of lost slots, and what else is searched for. */
 void look_prepare(struct look *look);
+/* A child that may have claimed a signal has died: whoever is due for one is due still. */
+void look_unclaim(struct look *look);
 /* The slot is lost, and its opener is due for a signal. */
 bool look_is_due(const struct look *look, int slot);
 /* The opener of openers[first] and of those behind it that have its pid: the opener is stopped if

@@ -362,6 +362,7 @@ static void do_again(struct searches *search, const struct child *child, const s
 	struct list *list = &search->shared->list;
 
 	search->ended++;
+	look_unclaim(&search->look);
 	if (child->left_at)
 		return;
 	if (!atomic_load(&desk->at))
@@ -407,10 +408,19 @@ struct searches *search_create(struct page *page, enum on_lost on_lost)
 	return search;
 }
 
+/* A child may be about to tell what it has done for a loss of before. */
+static bool any_child(const struct searches *search)
+{
+	for (int i = 0; i < CHILDREN_MAX; i++)
+		if (search->children[i].pid)
+			return true;
+	return false;
+}
+
 struct search_lost search_note(struct searches *search)
 {
 	struct look *look = &search->look;
-	struct search_lost lost = {.newest_us = INT64_MIN / 2};
+	struct search_lost lost = {.newest_us = INT64_MIN / 2, .kill_us = INT64_MAX};
 
 	look->used = atomic_load(&look->page->used);
 	for (int i = 0; i < look->used; i++) {
@@ -431,12 +441,16 @@ struct search_lost search_note(struct searches *search)
 			continue;
 		lost.count++;
 		lost.due |= look_is_due(look, i);
+		if (look_kill_us(look, i) < lost.kill_us)
+			lost.kill_us = look_kill_us(look, i);
 		if (loss->since_us > lost.newest_us)
 			lost.newest_us = loss->since_us;
 	}
-	if (lost.count == 0 && search->any_lost)
+	if (lost.count == 0 && search->any_lost && !any_child(search)) {
 		stops_forget(look->stops);
-	search->any_lost = lost.count > 0;
+		search->any_lost = false;
+	}
+	search->any_lost |= lost.count > 0;
 	return lost;
 }
 

@@ -28,6 +28,7 @@ struct search_lost {
 	bool more;         /* some that were not lost when this was asked last */
 	bool due;          /* openers wait for their signal */
 	int64_t newest_us; /* when the newest of them was seen first */
+	int64_t kill_us;   /* when the next opener is due for SIGKILL; INT64_MAX: none is */
 };
 
 struct search_lost search_note(struct searches *search);

@@ -93,14 +93,7 @@ bool stop_is_first(struct stops *stops, const struct stop *stop)
 	return is_first(stops, number_of_telling(stop, MET));
 }
 
-struct stop_who {
-	uid_t taker;
-	char lock[ROW_WORD_MAX(SLOT_LOCK_MAX) + 1];
-	/* "pid 42 (make) uid 0", and by whose lock if that is another process's */
-	char text[ROW_WORD_MAX(LC_COMMAND_MAX) + 128];
-};
-
-static void name_lock(struct stop_who *who, const struct stops *stops, const struct stop *stop)
+static void name_lock(struct stop_names *who, const struct stops *stops, const struct stop *stop)
 {
 	char path[SLOT_LOCK_MAX + 1];
 
@@ -108,7 +101,7 @@ static void name_lock(struct stop_who *who, const struct stops *stops, const str
 	(void)row_only(who->lock, sizeof(who->lock), path);
 }
 
-static void name_process(struct stop_who *who, const struct stop *stop)
+static void name_process(struct stop_names *who, const struct stop *stop)
 {
 	char word[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], by[64] = "";
 	struct who status = {0};
@@ -153,13 +146,13 @@ static const char *say_why(char text[WHY_MAX], const struct stops *stops, const 
 	return "-";
 }
 
-static void say_spared(const struct stop_who *who, int error)
+static void say_spared(const struct stop_names *who, int error)
 {
 	log_line_of(who->taker, LC_ERROR, "%s: could not stop %s: %s", who->lock, who->text,
 	            strerror(error));
 }
 
-static void say_stopped(struct stops *stops, const struct stop *stop, const struct stop_who *who,
+static void say_stopped(struct stops *stops, const struct stop *stop, const struct stop_names *who,
                         int signal)
 {
 	char why[WHY_MAX];
@@ -168,36 +161,43 @@ static void say_stopped(struct stops *stops, const struct stop *stop, const stru
 	            sigabbrev_np(signal), who->text, say_why(why, stops, stop));
 }
 
-/* Among thousands of losers, names that nobody will read do not delay the signals. Two children may
- * meet the same process: the one whose signal has reached it tells that, whichever came first. */
-void stop_send(struct stops *stops, const struct stop *stop, int signal)
+/* Among thousands of losers, names that nobody will read do not delay the signals. */
+void stop_name(struct stops *stops, const struct stop *stop, int signal,
+               struct stop_names *ret_names)
 {
-	uint64_t number = number_of_telling(stop, signal);
-	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
-	bool tells = !was_said(stops, number) && log_has_room(who.taker, LC_WARNING);
+	*ret_names = (struct stop_names){.taker = slots_look(stops->page, stop->slot).uid};
+	ret_names->wanted = !was_said(stops, number_of_telling(stop, signal)) &&
+	                    log_has_room(ret_names->taker, LC_WARNING);
+	if (!ret_names->wanted)
+		return;
+	name_lock(ret_names, stops, stop);
+	name_process(ret_names, stop);
+}
+
+/* Two children may meet the same process: the one whose signal has reached it tells that, whichever
+ * came first. */
+void stop_send(struct stops *stops, const struct stop *stop, int signal,
+               const struct stop_names *names)
+{
 	int error;
 
-	if (tells) { /* afterwards both may be gone */
-		name_lock(&who, stops, stop);
-		name_process(&who, stop);
-	}
 	slots_mark_stopped(stops->page, stop->slot, stop->word, signal);
 	error = process_signal(stop->process, signal);
-	if (error == ESRCH || !is_first(stops, number))
+	if (error == ESRCH || !is_first(stops, number_of_telling(stop, signal)))
 		return;
 	if (error == 0)
 		atomic_fetch_add(signal == SIGKILL ? &stops->page->kills : &stops->page->terms, 1);
 	else
 		atomic_fetch_add(&stops->page->spared, 1);
-	if (tells && error == 0)
-		say_stopped(stops, stop, &who, signal);
-	else if (tells)
-		say_spared(&who, error);
+	if (names->wanted && error == 0)
+		say_stopped(stops, stop, names, signal);
+	else if (names->wanted)
+		say_spared(names, error);
 }
 
 void stop_spare(struct stops *stops, const struct stop *stop)
 {
-	struct stop_who who = {.taker = slots_look(stops->page, stop->slot).uid};
+	struct stop_names who = {.taker = slots_look(stops->page, stop->slot).uid};
 
 	if (!is_first(stops, number_of_telling(stop, SPARED)))
 		return;
@@ -209,7 +209,7 @@ void stop_spare(struct stops *stops, const struct stop *stop)
 
 void stop_note_unseen(struct stops *stops, int slot, unsigned word, unsigned unseen)
 {
-	struct stop_who who = {.taker = slots_look(stops->page, slot).uid};
+	struct stop_names who = {.taker = slots_look(stops->page, slot).uid};
 
 	if (unseen == 0 || !log_has_room(who.taker, LC_WARNING))
 		return;

@@ -8,6 +8,7 @@
 #define FS_STOP_H
 
 #include "host/process.h"
+#include "host/row.h"
 #include "guard/slots.h"
 
 /* Why the lock is lost. */
@@ -36,7 +37,22 @@ struct stops *stops_create(struct page *page);
 void stops_forget(struct stops *stops);
 /* The process was not met before in this loss. Says so once. */
 bool stop_is_first(struct stops *stops, const struct stop *stop);
-void stop_send(struct stops *stops, const struct stop *stop, int signal);
+
+/* What the log says of a process and its lock. */
+struct stop_names {
+	bool wanted; /* a line is to be written */
+	uid_t taker;
+	char lock[ROW_WORD_MAX(SLOT_LOCK_MAX) + 1];
+	/* "pid 42 (make) uid 0", and by whose lock if that is another process's */
+	char text[ROW_WORD_MAX(LC_COMMAND_MAX) + 128];
+};
+
+/* Before the signal: afterwards both may be gone. This reads /proc, which may take its time. */
+void stop_name(struct stops *stops, const struct stop *stop, int signal,
+               struct stop_names *ret_names);
+/* At once. */
+void stop_send(struct stops *stops, const struct stop *stop, int signal,
+               const struct stop_names *names);
 /* It has the lock's file open, and its user may not be signalled for the taker. */
 void stop_spare(struct stops *stops, const struct stop *stop);
 /* All processes were looked at, but for so many that may not be; the slot is lost still. */

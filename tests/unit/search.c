@@ -304,7 +304,6 @@ static void a_look_that_dies_delays_no_opener(void **state)
 		kills = scene.page->kills;
 		end(&scene);
 	} while (ended == 0 || scene.away_us > GUARDIAN_TERM_TO_KILL_US / 2);
-	assert_int_equal(ended, 1);
 	assert_int_equal(kills, 0);
 }
 

@@ -28,6 +28,7 @@ static void a_signal_that_reaches_nobody_is_not_told(void **state)
 	pid_t pid = fork();
 	struct process_ref process, other = {.pid = pid, .fd = -1, .start = 1};
 	struct stop stop = {.process = &other};
+	struct stop_names names;
 
 	(void)state;
 	if (pid == 0) {
@@ -36,11 +37,12 @@ static void a_signal_that_reaches_nobody_is_not_told(void **state)
 	}
 	assert_non_null(stops);
 	assert_true(process_open(pid, &process));
-	stop_send(stops, &stop, SIGKILL);
+	stop_name(stops, &stop, SIGKILL, &names);
+	stop_send(stops, &stop, SIGKILL, &names);
 	assert_int_equal(atomic_load(&page->kills), 0);
 	stop.process = &process;
-	stop_send(stops, &stop, SIGKILL);
-	stop_send(stops, &stop, SIGKILL);
+	stop_send(stops, &stop, SIGKILL, &names);
+	stop_send(stops, &stop, SIGKILL, &names);
 	assert_int_equal(atomic_load(&page->kills), 1);
 	assert_int_equal(atomic_load(&page->spared), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

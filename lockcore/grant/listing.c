@@ -161,7 +161,8 @@ static void know(struct lock *lock, struct queue *queue)
 	}
 	for (size_t i = 0; i < queue->count; i++)
 		owners[i] = entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name);
-	timer_clear(&lock->lc->timers, &lock->lists.recheck);
+	if (!lock->lists.later) /* else something was refused meanwhile, and is tried in a second */
+		timer_clear(&lock->lc->timers, &lock->lists.recheck);
 	if (known_listed(lock, queue, owners, queue->made - 1)) {
 		refuse_beside_incompatible(lock, queue, owners);
 		lock->lists.shown = queue->listing;

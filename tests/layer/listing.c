@@ -493,6 +493,21 @@ static void another_of_its_name(void **state)
 	assert_true(taker->entry.gone);
 }
 
+/* Something else was refused while a listing was under way: that is tried in a second all the
+ * same. */
+static void refused_while_it_is_listed(void **state)
+{
+	struct rig *rig = *state;
+	struct lock *lock = takers_queue(rig, 2, LC_EXCLUSIVE, 1, OTHER(0) " #2-1")->entry.lock;
+
+	want_list(rig, lock);
+	lock_list_later(lock);
+	takers_answer_list(rig, OTHER(0) " #2-1");
+	rig_forget(rig);
+	takers_run(rig, SECOND);
+	rig_expect_sent(rig, "children /locks/a");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +539,7 @@ int main(void)
 		TAKERS_TEST(lock_changes_behind_a_shared_one),
 		TAKERS_TEST(another_lock_was_meant),
 		TAKERS_TEST(another_of_its_name),
+		TAKERS_TEST(refused_while_it_is_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,7 @@ def flock(server, a, b):
         for fd in {*files, fresh}:
             os.close(fd)
         until(lambda: errno_of(os.rmdir, other.path('x')) == 0, 'it can be removed')
+        until(lambda: not os.path.exists(a.path('x')), 'a sees that it is gone')
 
 
 def only_entry(mount, lock):

@@ -57,6 +57,7 @@ def test(case):
         taker.gone()
         until(lambda: not server.entries('later'), 'its entry goes')
         os.rmdir(b.path('later'))
+        until(lambda: not os.path.exists(a.path('later')), 'the kernel has forgotten it')
 
     left = {lock: lose(lock, uid, stays) for lock, uid, stays in
             (('stranger', BOB, True), ('root', 0, True), ('orphan-of-another', BOB, False))}

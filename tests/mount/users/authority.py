@@ -42,6 +42,7 @@ def slots(server, a, b):
         os.close(fd)
     check_equal(server.zk.get('/locks/x')[0], before, 'the new lock')
     os.rmdir(b.path('x'))
+    until(lambda: not os.path.exists(a.path('x')), 'a sees that it is gone')
 
 
 def in_between(uid, first, change, then, *args):

@@ -24,7 +24,7 @@ struct opener {
 	int slot;
 };
 
-/* Of lost slots, sorted, each once. */
+/* The numbers of lost slots, sorted, each once. */
 struct numbers {
 	size_t count;
 	uint64_t of[GUARDIAN_SLOTS];

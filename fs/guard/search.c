@@ -302,7 +302,7 @@ static void kill_oldest(struct searches *search)
 		kill_child(search, oldest);
 }
 
-/* Of a child of this process, which is never in exec. */
+/* Whether the child waits for a processor. A child of this process is never in exec. */
 static bool wants_to_run(pid_t pid)
 {
 	char text[256], *state;

@@ -32,7 +32,7 @@ struct search_lost {
 };
 
 struct search_lost search_note(struct searches *search);
-/* For what is noted. A search that is under way ends. */
+/* A search begins for the losses that were noted. A search that is under way ends. */
 void search_begin(struct searches *search);
 /* Whether the children, but for those that hang, run before others from now on. */
 void search_hurry(struct searches *search, bool hurry);

@@ -46,7 +46,8 @@ struct page {
 	char device[32];             /* as mountpoint_identify() says it */
 	_Atomic int used;            /* slots beyond this were never used */
 	_Atomic unsigned filled;     /* how often a slot was filled so far */
-	/* Which ones, in turn: for the guardian of a version that this daemon took over from. */
+	/* The slots that have changed, in turn: for the guardian of a version that this daemon took
+	 * over from. */
 	_Atomic int recent[GUARDIAN_SLOTS];
 	struct slot slots[GUARDIAN_SLOTS];
 	_Atomic unsigned long terms, kills; /* processes that were sent SIGTERM, SIGKILL */

@@ -33,7 +33,7 @@ bool log_has_room(uid_t uid, enum lc_level level);
 /* A line that the administrator has asked for: no limit holds it back. */
 void log_wanted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_level(enum lc_level most); /* LC_NOTICE at first */
-/* For --check: from now on each line is a verdict on standard output: an error is "wrong", a
+/* --check calls this: from now on each line is a verdict on standard output: an error is "wrong", a
  * warning "risk", a notice "ok". No limit holds one back. */
 void log_verdicts(void);
 /* One was wrong, here or in a child that has said so by its status; or could not be written. */

@@ -18,8 +18,6 @@ struct order {
 	order_fn *done;
 	int64_t made;
 	uint64_t listing;
-	unsigned slots;
-	bool slots_known;
 	size_t count;
 	unsigned pending;
 	bool failed; /* a czxid was not read: the lock is listed again */
@@ -58,16 +56,13 @@ static bool build_queue(const struct order *order, struct queue *ret_queue)
 	struct queue queue = {.entries = calloc(order->count + 1, sizeof(*queue.entries)),
 	                      .in_zone = true,
 	                      .made = order->made,
-	                      .listing = order->listing,
-	                      .slots_known = order->slots_known};
-	bool gone = false;
+	                      .listing = order->listing};
 
 	if (!queue.entries)
 		return false;
 	for (size_t i = 0; i < order->count; i++) {
 		struct queue_entry *entry = &queue.entries[queue.count];
 
-		gone |= order->items[i].gone;
 		if (!name_parse(order->items[i].znode, &entry->name))
 			continue;
 		check_own(&order->items[i], &entry->name);
@@ -78,10 +73,6 @@ static bool build_queue(const struct order *order, struct queue *ret_queue)
 		queue.count++;
 	}
 	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare_czxids);
-	/* The number of slots of one moment must not be used with the entries of a later one. */
-	if (gone && order->slots > 1)
-		queue.slots_known = false;
-	queue_judge(&queue, queue.slots_known ? order->slots : 1);
 	*ret_queue = queue;
 	return true;
 }
@@ -99,8 +90,6 @@ static void finish_order(struct order *order)
 	if (!order->failed && !build_queue(order, &queue)) {
 		lock_list_later(lock);
 	} else if (!order->failed) {
-		if (order->slots_known && !queue.slots_known)
-			lock_want_list(lock);
 		order->done(lock, &queue);
 		queue_finish(&queue);
 	}
@@ -157,8 +146,6 @@ void order_find(struct lock *lock, const struct queue *queue, order_fn *done)
 	order->done = done;
 	order->made = queue->made;
 	order->listing = queue->listing;
-	order->slots = queue->slots;
-	order->slots_known = queue->slots_known;
 	order->count = queue->count;
 	order->pending = 1; /* order_find() itself, until all reads are sent */
 	for (size_t i = 0; i < queue->count; i++) {

@@ -211,10 +211,10 @@ bool known_listed(struct lock *lock, const struct queue *queue, struct entry *co
 		}
 		known->shown = true;
 		DL_APPEND(lock->known.entries, known);
-		if (known->own)
-			known_see(known->own);
-		else
+		if (!known->own)
 			lock->known.others++;
+		else if (!queue->in_zone) /* there one read has shown it, before others were read */
+			known_see(known->own);
 	}
 	lock->known.last = last;
 	lock->known.in_zone = queue->in_zone;

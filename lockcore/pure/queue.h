@@ -23,7 +23,6 @@ struct queue {
 	int64_t made;     /* children of the lock so far: the engine's */
 	uint64_t listing; /* which listing of the lock it is: the engine's count */
 	unsigned slots;   /* as last judged */
-	bool slots_known; /* they were what the lock said when it was listed */
 	bool in_zone;     /* a number that does not order any more: see NAME_NUMBER_ZONE */
 	/* A child of a client that does not wait for our entries, and which client that is; NULL:
 	 * there is none. */

@@ -493,6 +493,24 @@ static void another_of_its_name(void **state)
 	assert_true(taker->entry.gone);
 }
 
+/* Where numbers repeat, the entries are read one after the other: an entry that was read first may
+ * be gone when the last one was. So its watch shows that it is there. */
+static void watched_where_numbers_repeat(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 7, LC_EXCLUSIVE, LC_FOREVER);
+	struct ensemble_stat stat = {.czxid = 100 + 2147483000, .ephemeral_owner = RIG_SESSION};
+
+	takers_turn(rig);
+	takers_answer_made(rig, taker, 2147483000);
+	takers_answer_list(rig, "#2-2147483000");
+	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
+	takers_turn(rig);
+	rig_expect_told(rig, "");
+	takers_answer_watches(rig);
+	rig_expect_told(rig, "7 taken");
+}
+
 /* Something else was refused while a listing was under way: that is tried in a second all the
  * same. */
 static void refused_while_it_is_listed(void **state)
@@ -539,6 +557,7 @@ int main(void)
 		TAKERS_TEST(lock_changes_behind_a_shared_one),
 		TAKERS_TEST(another_lock_was_meant),
 		TAKERS_TEST(another_of_its_name),
+		TAKERS_TEST(watched_where_numbers_repeat),
 		TAKERS_TEST(refused_while_it_is_listed),
 	};
 

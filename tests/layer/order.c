@@ -18,11 +18,8 @@ static void told(struct lock *lock, struct queue *queue)
 	size_t n = 0;
 
 	for (size_t i = 0; i < queue->count; i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, " %.1s%s",
-		                      queue->entries[i].znode,
-		                      queue_blocker(queue, i) < 0 ? "!" : "");
-	rig_tell(rig_of(lock->lc), "%zu:%s%s", (size_t)queue->listing, text,
-	         queue->slots_known ? "" : " slots?");
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %.1s", queue->entries[i].znode);
+	rig_tell(rig_of(lock->lc), "%zu:%s", (size_t)queue->listing, text);
 	assert_true(queue->in_zone);
 }
 
@@ -52,15 +49,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void find(const char *const *znodes, size_t count, unsigned slots)
+static void find(const char *const *znodes, size_t count)
 {
 	struct queue_entry entries[8] = {0};
-	struct queue queue = {.entries = entries,
-	                      .count = count,
-	                      .listing = 3,
-	                      .slots = slots,
-	                      .slots_known = true,
-	                      .in_zone = true};
+	struct queue queue = {.entries = entries, .count = count, .listing = 3, .in_zone = true};
 
 	for (size_t i = 0; i < count; i++) {
 		entries[i].znode = znodes[i];
@@ -103,53 +95,37 @@ static void by_czxid(void **state)
 {
 	struct rig *rig = *state;
 
-	find(three, 3, 1);
+	find(three, 3);
 	rig_expect_sent(rig, "get /locks/a/" X ", get /locks/a/" Y ", get /locks/a/" Z);
 	answer_czxid(rig, 30);
 	answer_czxid(rig, 10);
 	rig_expect_told(rig, "");
 	answer_czxid(rig, 20);
-	rig_expect_told(rig, "3: y! z x");
+	rig_expect_told(rig, "3: y z x");
 	assert_false(is_list_wanted());
 	assert_false(is_listed_later(rig));
-	find(three, 0, 1); /* nothing to ask */
+	find(three, 0); /* nothing to ask */
 	rig_expect_told(rig, "");
 }
 
-/* Entries of mounts fill slots; those of other clients do not. */
-static void with_slots(void **state)
-{
-	static const char *const znodes[] = {OWN("1"), OWN("2"), OWN("3")};
-	struct rig *rig = *state;
-
-	find(znodes, 3, 2);
-	answer_czxid(rig, 30);
-	answer_czxid(rig, 10);
-	answer_czxid(rig, 20);
-	rig_expect_told(rig, "3: _! _! _");
-}
-
-/* An entry is gone since the listing. With several slots the lock must be listed again. */
+/* An entry is gone since the listing. */
 static void gone_meanwhile(void **state)
 {
-	static const char *const znodes[] = {OWN("1"), OWN("2"), OWN("3")};
 	struct rig *rig = *state;
 
-	for (unsigned slots = 1; slots <= 2; slots++) {
-		find(znodes, 3, slots);
-		answer_czxid(rig, 30);
-		rig_answer_error(rig, ENSEMBLE_NONODE);
-		answer_czxid(rig, 20);
-		rig_expect_told(rig, slots == 1 ? "3: _! _" : "3: _! _ slots?");
-		assert_int_equal(is_list_wanted(), slots == 2);
-	}
+	find(three, 3);
+	answer_czxid(rig, 30);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	answer_czxid(rig, 20);
+	rig_expect_told(rig, "3: z x");
+	assert_false(is_list_wanted());
 }
 
 static void not_answered(void **state)
 {
 	struct rig *rig = *state;
 
-	find(three, 3, 1);
+	find(three, 3);
 	answer_czxid(rig, 30);
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
 	answer_czxid(rig, 20);
@@ -163,7 +139,7 @@ static void closed_to_us(void **state)
 {
 	struct rig *rig = *state;
 
-	find(three, 3, 1);
+	find(three, 3);
 	answer_czxid(rig, 30);
 	rig_answer_error(rig, ENSEMBLE_NOAUTH);
 	rig_expect_reported(rig, "this mount may not read it");
@@ -177,17 +153,17 @@ static void listed_meanwhile(void **state)
 {
 	struct rig *rig = *state;
 
-	find(three, 3, 1);
+	find(three, 3);
 	rig_forget(rig);
-	find(three, 2, 1);
+	find(three, 2);
 	rig_expect_sent(rig, "");
 	answer_czxid(rig, 30);
 	answer_czxid(rig, 10);
 	answer_czxid(rig, 20);
-	rig_expect_told(rig, "3: y! z x");
+	rig_expect_told(rig, "3: y z x");
 	assert_true(is_list_wanted());
-	find(three, 3, 1);
-	find(three, 3, 1);
+	find(three, 3);
+	find(three, 3);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
@@ -223,7 +199,7 @@ static void own_is_gone(void **state)
 		              &(struct ensemble_answer){.path = rig_entry_path(entry, 2147483647),
 		                                        .stat = rows[i].known ? &stat : NULL});
 		entry->wanted = !rows[i].unwanted;
-		find(znodes, 1, 1);
+		find(znodes, 1);
 		if (rows[i].found)
 			answer_czxid(rig, rows[i].found);
 		else
@@ -241,9 +217,8 @@ static void own_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ORDER_TEST(by_czxid),     ORDER_TEST(with_slots),   ORDER_TEST(gone_meanwhile),
-		ORDER_TEST(not_answered), ORDER_TEST(closed_to_us), ORDER_TEST(listed_meanwhile),
-		ORDER_TEST(own_is_gone),
+		ORDER_TEST(by_czxid),     ORDER_TEST(gone_meanwhile),   ORDER_TEST(not_answered),
+		ORDER_TEST(closed_to_us), ORDER_TEST(listed_meanwhile), ORDER_TEST(own_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

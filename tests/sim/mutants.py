@@ -460,6 +460,10 @@ mutant(10, 'seen_for_ever', 'known.c',
        '\ttake_out(lock, known);\n\tlock->known.era++;',
        '\ttake_out(lock, known);',
        LOCK_WATCH)
+mutant(10, 'seen_where_numbers_repeat', 'known.c',
+       'else if (!queue->in_zone)',
+       'else',
+       unit('tests/layer/listing.c'))
 mutant(10, 'seen_before_the_last_decision', 'known.h',
        '\tlock->known.era++;\n}\n\n/* An answer',
        '\t(void)lock;\n}\n\n/* An answer',

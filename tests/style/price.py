@@ -13,7 +13,7 @@ import sys
 PROMISES = (
     ('a lock ends before the ensemble can give it away: session, lease, heartbeats, doubt',
      'lockcore/session/ lockcore/pure/lease fs/host/pause fs/host/pause_sources fs/host/clock'),
-    ('first come, first served, one round trip: entries, hand-over, admission',
+    ('first come, first served, one round trip: entries, hand-over, one decision',
      'lockcore/lock/ lockcore/grant/ lockcore/pure/queue lockcore/pure/name lockcore/'),
     ('open, close, flock and fcntl take and release: holds, places kept over a signal, reentrant',
      'fs/hold/ fs/host/family'),

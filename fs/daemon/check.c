@@ -330,7 +330,7 @@ static bool has_line(const char *path, const char *start)
 
 static void check_fuse(const struct loop *loop)
 {
-	int64_t limit_s = loop->front->kernel_limit_s;
+	const char *aborted = mountpoint_aborted();
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0)
@@ -345,11 +345,8 @@ static void check_fuse(const struct loop *loop)
 	if (geteuid() == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) == 0)
 		log_line(WRONG, "root may not mount here, for want of CAP_SYS_ADMIN: "
 		                "zklockfs-containers(7)");
-	if (limit_s > 0)
-		log_line(RISK,
-		         "fs.fuse.max_request_timeout is %" PRId64
-		         " s: waiting opens get EINTR before: write 0 into it, then mount",
-		         limit_s);
+	if (aborted)
+		log_line(WRONG, "%s", aborted);
 	if (geteuid() == 0 || !loop->options->all_users)
 		return;
 	if (has_line("/etc/fuse.conf", "user_allow_other"))

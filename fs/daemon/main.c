@@ -24,7 +24,6 @@
 #include "hold/linger.h"
 #include "host/clock.h"
 #include "host/family.h"
-#include "host/kernel_limit.h"
 #include "host/log.h"
 #include "host/memory.h"
 #include "host/process.h"
@@ -193,7 +192,6 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 {
 	struct audit_log *log = &front->holds->audit_log;
 
-	front->kernel_limit_s = kernel_limit_read();
 	front->files.what = "open files";
 	front->requests.what = "requests";
 	front->contents.budget = &front->files;
@@ -208,7 +206,6 @@ static void set_up_frontend(struct frontend *front, const struct options *option
 	};
 	front->facts.mountpoint = options->mountpoint;
 	front->facts.settings = &loop->settings;
-	front->facts.metrics_locks = options->metrics_locks;
 	front->facts.host = options->host;
 	front->facts.servers = &loop->servers;
 	front->facts.covered = loop->covers.text;

@@ -160,7 +160,12 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 {
 	struct mount_records *at = &loop->mount_records;
 	struct frontend *front = loop->front;
+	const char *aborted = mountpoint_aborted();
 
+	if (aborted) {
+		log_line(LC_ERROR, "cannot start: %s", aborted);
+		return false;
+	}
 	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
 	if (!mount->fuse) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
@@ -191,11 +196,6 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 	supervisor_give(SUPERVISOR_GUARDIAN, guardian_fd(front->guardian));
 	supervisor_give(SUPERVISOR_GUARDIAN_PAGE, guardian_page(front->guardian));
 	supervisor_give(SUPERVISOR_DEVICE, front->answers.fd);
-	if (front->kernel_limit_s > 0)
-		log_line(LC_WARNING,
-		         "the kernel aborts mounts whose requests wait %" PRId64 " s "
-		         "(fs.fuse.max_request_timeout): waiting opens get EINTR before that",
-		         front->kernel_limit_s);
 	return true;
 }
 

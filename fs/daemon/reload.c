@@ -8,7 +8,9 @@
 #include "host/helper.h"
 #include "host/log.h"
 #include "host/safe.h"
+#include "host/memory.h"
 #include "host/signals.h"
+#include "setup/mountpoint.h"
 #include "setup/options.h"
 #include "store/store.h"
 
@@ -33,17 +35,6 @@
 #define SETTLE_US 2500000
 /* The time between two looks whether the writes have ended. */
 #define SETTLE_LOOK_US 1000
-
-/* Where the kernel takes that long to find one huge page, it is asked for no more. */
-#define SPARE_US 20000
-
-/* About so many bytes are allocated for a record that is read. */
-#define OBJECT_BYTES 640
-
-static size_t expected_bytes(const struct store *store)
-{
-	return store_count(store) * OBJECT_BYTES;
-}
 
 /* ---- the program that comes ---- */
 
@@ -105,8 +96,6 @@ bool reload_adopts(struct reload *reload, struct mount_records *mount_records, i
 		ret_codec->give_up(why ? why : strerror(-r));
 	if (checks)
 		memory_end_first(); /* the OOM killer shall end this check before the daemon */
-	if (!crashed)
-		memory_expect(expected_bytes(*ret_store));
 	adopted = ret_codec;
 	mount_records_read_mount(ret_codec, *ret_store, mount_records);
 	if (!crashed || mount_records->args_len == 0)
@@ -148,6 +137,9 @@ void reload_compare(struct reload *reload, struct mount_records *mount_records, 
 	                          ? NULL
 	                          : compare_options(reload, mount_records, options);
 
+	/* The kernel tells of no mount whether it has that limit. */
+	if (!why && !codec->crashed)
+		why = mountpoint_aborted();
 	if (why)
 		codec->give_up(why);
 	/* mount_records->args stands in the record, which is written anew: so `former` is a
@@ -171,7 +163,6 @@ void reload_compare(struct reload *reload, struct mount_records *mount_records, 
 void reload_read(struct reload *reload, struct codec *codec)
 {
 	mount_records_read_objects(reload->mount_records, codec);
-	memory_expect_no_more();
 	if (!codec->checks)
 		return;
 	printf(YES "%s can take over from %s\n", ZKLOCKFS_VERSION, reload->mount_records->from);
@@ -315,7 +306,6 @@ void reload_give_up(struct reload *reload, const char *why)
 	if (reload->stage == RELOAD_NONE)
 		return;
 	reload_step(reload, RELOAD_NONE, 0);
-	memory_spare_end(&reload->spare);
 	free(reload->next);
 	reload->next = NULL;
 	reload->front->facts.refused++;
@@ -487,7 +477,6 @@ static void begin_check(struct reload *reload)
 	int r = mount_records_write(reload->mount_records, /* all = */ true);
 
 	reload_step(reload, RELOAD_CHECKING, CHECK_US);
-	reload->wants_memory = true;
 	if (r == 0)
 		r = start_checker(reload, store_fd(reload->front->records.store));
 	if (r < 0)
@@ -521,21 +510,12 @@ int64_t reload_wait(const struct reload *reload)
 	case RELOAD_NONE:
 		break;
 	case RELOAD_CHECKING:
-		return reload->wants_memory ? 0 : reload->until_us - reload->front->clock_us();
+		return reload->until_us - reload->front->clock_us();
 	case RELOAD_ASKED:
 	case RELOAD_SETTLING:
 		return SETTLE_LOOK_US;
 	}
 	return INT64_MAX;
-}
-
-static void get_spare_memory(struct reload *reload)
-{
-	int64_t begun_us = reload->front->clock_us();
-
-	reload->wants_memory =
-		memory_spare_more(&reload->spare, expected_bytes(reload->front->records.store)) &&
-		reload->front->clock_us() - begun_us < SPARE_US;
 }
 
 void reload_process(struct reload *reload, bool settled)
@@ -546,8 +526,6 @@ void reload_process(struct reload *reload, bool settled)
 		begin_check(reload);
 		return;
 	}
-	if (reload->stage == RELOAD_CHECKING && reload->wants_memory)
-		get_spare_memory(reload);
 	if (reload->stage == RELOAD_SETTLING && settled && lc_settled(front->lc)) {
 		make_way(reload);
 		return;

@@ -21,7 +21,6 @@
 #include "daemon/mount_records.h"
 #include "daemon/supervisor.h"
 #include "guard/guardian.h"
-#include "host/memory.h"
 #include "request/frontend.h"
 
 #include <poll.h>
@@ -46,9 +45,7 @@ struct reload {
 	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
-	int output;        /* the child's */
-	bool wants_memory; /* CHECKING: more memory is to come */
-	struct memory_spare spare;
+	int output; /* the child's */
 };
 
 /* ---- the program that goes ---- */

@@ -15,38 +15,15 @@
 
 /* ---- the oldest ---- */
 
-/* Holds that are looked at, at most: many may share a lock. */
-#define LOOK_MAX 1000
-
-static bool is_listed(const struct held_lock *longest, size_t count, const char *lock)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(longest[i].lock, lock) == 0)
-			return true;
-	return false;
-}
-
 /* Holds are in the order of their grants. */
-static size_t find_held(const struct frontend *front, int64_t now, struct held_lock *ret_longest,
-                        int64_t *ret_oldest_us)
+static int64_t find_oldest_hold(const struct frontend *front, int64_t now)
 {
 	const struct hold *hold;
-	size_t count = 0;
-	int looked = 0;
 
-	DL_FOREACH(front->holds->held, hold) {
-		int64_t held_us = now - hold->audit.granted_us;
-
-		if (hold->audit.granted_us == 0) /* lost */
-			continue;
-		if (looked == 0)
-			*ret_oldest_us = held_us;
-		if (looked++ == LOOK_MAX || count == front->facts.metrics_locks)
-			break;
-		if (!is_listed(ret_longest, count, hold->node->lock))
-			ret_longest[count++] = (struct held_lock){hold->node->lock, held_us};
-	}
-	return count;
+	DL_FOREACH(front->holds->held, hold)
+		if (hold->audit.granted_us != 0) /* not lost */
+			return now - hold->audit.granted_us;
+	return 0;
 }
 
 /* A wait that a signal has interrupted goes on behind those that came meanwhile. */
@@ -112,7 +89,7 @@ static void learn_holds(const struct frontend *front, struct facts *facts)
 	int64_t now = front->clock_us();
 
 	facts->history = &front->holds->audit_log.history;
-	facts->longest_count = find_held(front, now, facts->longest, &facts->oldest_hold_us);
+	facts->oldest_hold_us = find_oldest_hold(front, now);
 	facts->oldest_wait_us = find_oldest_wait(front, now);
 	facts->kept = count_kept(front);
 }
@@ -133,7 +110,6 @@ int about_text(struct frontend *front, uid_t reader, view_fn *view, struct text 
 		.wrong_servers = settings_wrong(settings, wrong, sizeof(wrong)),
 		.server_version = settings_judge_version(settings, version, sizeof(version)),
 		.ensemble_ahead_ms = ensemble_ahead_ms(front),
-		.kernel_limit_s = front->kernel_limit_s,
 		.pid_namespace = pid_namespace(),
 		.open_bytes = front->files.bytes,
 	};

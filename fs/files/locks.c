@@ -4,7 +4,6 @@
 #include "files/text.h"
 #include "files/walk.h"
 #include "host/clock.h"
-#include "host/kernel_limit.h"
 #include "host/log.h"
 #include "host/row.h"
 #include "tree/view.h"
@@ -26,7 +25,6 @@
 struct locks_opening {
 	struct parked parked;
 	struct walk *walk;
-	int64_t since_us;
 	char *text; /* at the cost of the request */
 	size_t len, room;
 };
@@ -150,11 +148,8 @@ static void interrupt_list(void *ctx)
 static void go_on_listing(void *ctx)
 {
 	struct locks_opening *opening = ctx;
-	const struct frontend *front = opening->parked.front;
 	const struct walk_lock *lock;
 
-	if (front->clock_us() - opening->since_us >= kernel_limit_wait_us(front->kernel_limit_s))
-		walk_fail(opening->walk, -EINTR);
 	do
 		walk_ask(opening->walk);
 	while (add_lock_lines(opening));
@@ -192,7 +187,6 @@ void locks_open(struct frontend *front, struct request *req, struct node *node, 
 		parked_error(&opening->parked, -error);
 		return;
 	}
-	opening->since_us = front->clock_us();
 	opening->len = strlen(HEADER);
 	memcpy(opening->text, HEADER, opening->len);
 	request_wait(req, interrupt_list, opening);

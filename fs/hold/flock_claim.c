@@ -400,7 +400,6 @@ static struct claim *own_save_load(struct codec *codec, struct hold *hold, struc
 }
 
 const struct hold_kind flock_claim_hold_kind = {
-	.too_long = ETIMEDOUT,
 	.granted = ask_granted,
 	.lost = fail_upgrade,
 	.dropped = free_ask,

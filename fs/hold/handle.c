@@ -97,7 +97,6 @@ static struct claim *handle_save_load(struct codec *codec, struct hold *hold, st
 }
 
 const struct hold_kind handle_kind = {
-	.too_long = EINTR,
 	.granted = open_granted,
 	.found = open_joined,
 	.dropped = free_handle,

@@ -8,7 +8,6 @@
 #include "hold/hold_family.h"
 #include "hold/linger.h"
 #include "host/family.h"
-#include "host/kernel_limit.h"
 #include "host/log.h"
 #include "request/reply.h"
 
@@ -125,21 +124,17 @@ static struct request *stop_waiting(struct hold *hold, enum hold_state to)
 	return req;
 }
 
-/* Answers a request before the lock has come. After EINTR the place lingers. */
-static void answer_early(struct hold *hold, int error)
-{
-	struct frontend *front = hold->front;
-	bool lingers = error == EINTR && !front->draining &&
-	               linger_begin(&front->holds->linger, &hold->lingering, hold->asker);
-
-	reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), error);
-	if (!lingers)
-		hold_free(hold);
-}
-
+/* The request gets EINTR, and its place in the queue lingers. */
 static void wait_interrupted(void *ctx)
 {
-	answer_early(ctx, EINTR);
+	struct hold *hold = ctx;
+	struct frontend *front = hold->front;
+	bool lingers = !front->draining &&
+	               linger_begin(&front->holds->linger, &hold->lingering, hold->asker);
+
+	reply_err(stop_waiting(hold, lingers ? HOLD_LINGERING : HOLD_GONE), EINTR);
+	if (!lingers)
+		hold_free(hold);
 }
 
 /* ---- families ---- */
@@ -495,24 +490,12 @@ void holds_end(struct frontend *front)
 	ahead_end(front);
 }
 
-/* The time when the oldest request must be answered: later the kernel would abort the mount. */
-static int64_t waits_until(const struct frontend *front)
-{
-	int64_t wait = kernel_limit_wait_us(front->kernel_limit_s);
-
-	return front->holds->waiting && wait != INT64_MAX ? front->holds->waiting->since_us + wait
-	                                                  : INT64_MAX;
-}
-
 int64_t holds_wait(const struct frontend *front)
 {
-	int64_t until = waits_until(front), wait = linger_wait(&front->holds->linger), left;
-
 	/* No timer is needed for a doubt: what ends it wakes the loop. */
-	if (front->holds->admitting && !lc_doubted(front->lc))
-		return 0;
-	left = until == INT64_MAX ? INT64_MAX : until - front->clock_us();
-	return left < wait ? left : wait;
+	return front->holds->admitting && !lc_doubted(front->lc)
+	               ? 0
+	               : linger_wait(&front->holds->linger);
 }
 
 void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke)
@@ -525,8 +508,4 @@ void holds_process(struct frontend *front, bool process_gone, bool guardian_spok
 		front->holds->admit_until_us = front->clock_us() + ADMIT_US;
 		admit_families(front);
 	}
-	if (!front->holds->waiting || front->kernel_limit_s == 0)
-		return;
-	for (int64_t now = front->clock_us(); waits_until(front) <= now;)
-		answer_early(front->holds->waiting, front->holds->waiting->kind->too_long);
 }

@@ -10,7 +10,7 @@
  *              ▼                                          │
  *          [WAITING] ──interrupted: EINTR at once──► [LINGERING] ──for too long──► gone
  *           │     │
- *   the lock│     │an error, too long, hold_withdraw(), a family's hold: answered, gone
+ *   the lock│     │an error, hold_withdraw(), a family's hold: answered, gone
  *           ▼
  *       [GRANTING] ──kind->granted(): nobody has joined──► gone
  *           │ claim_join()
@@ -63,11 +63,6 @@ struct holds {
 
 /* A kind of asking, and of claims. */
 struct hold_kind {
-	/* The errno of a request that must not wait longer, since the kernel would abort the mount
-	 * (kernel_limit.h). After EINTR the hold lingers. A program that gets EINTR from SETLK
-	 * without a signal takes it for an unknown error: there it is another errno, and the hold
-	 * is gone. */
-	int too_long;
 	/* The lock is held: claim_join(), and answer the request. Or answer an error. If no claim
 	 * has joined then, the lock is given back. `ctx` belongs to the kind from now on. */
 	void (*granted)(struct hold *hold, struct request *req);

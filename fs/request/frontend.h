@@ -34,7 +34,6 @@ struct frontend {
 	bool read_only;               /* option ro: nobody takes a lock here */
 	bool serving;                 /* INIT has come from the kernel */
 	bool draining;
-	int64_t kernel_limit_s;        /* kernel_limit.h */
 	unsigned parked;               /* requests that wait for an answer of the ensemble */
 	struct budget files, requests; /* each user's limits of open files and of requests */
 	struct records records;        /* what outlives this process */

@@ -4,6 +4,7 @@
 #include "host/clock.h"
 #include "host/mounts.h"
 #include "host/signals.h"
+#include "host/who.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -338,6 +339,26 @@ const char *mountpoint_unasked(int error)
 	return error == -ETIMEDOUT ? "what is mounted there does not answer within 10 s: it is "
 	                             "stopped (SIGCONT), or hangs"
 	                           : strerror(-error);
+}
+
+#define ABORTED_BY(name)                                                                  \
+	"fs.fuse." name " is set: the kernel aborts a mount, holders included, when one " \
+	"process waits for so long: write 0 into it"
+
+static bool is_set(const char *path)
+{
+	char text[32];
+
+	return who_read(AT_FDCWD, path, text, sizeof(text)) && strtoll(text, NULL, 10) > 0;
+}
+
+const char *mountpoint_aborted(void)
+{
+	if (is_set("/proc/sys/fs/fuse/max_request_timeout"))
+		return ABORTED_BY("max_request_timeout");
+	if (is_set("/proc/sys/fs/fuse/default_request_timeout"))
+		return ABORTED_BY("default_request_timeout");
+	return NULL;
 }
 
 const char *mountpoint_refusal(const char *path)

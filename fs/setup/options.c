@@ -52,7 +52,6 @@ static const char usage[] =
 	"  audit, noaudit        log each hold when it ends\n"
 	"  nokeeper, keeper      do not restart the daemon after a crash\n"
 	"  noprotect, protect    leave the empty mount point as it is\n"
-	"  metrics_locks=N       show the N longest-held locks in the metrics (0)\n"
 	"  host=NAME             name of this host in the queues (its host name)\n"
 	"  clients=FAMILY        whose clients of ZooKeeper use the locks, too (curator)\n"
 	"  uid=N, gid=N          owner of locks that other clients made (the mounter)\n"
@@ -65,7 +64,7 @@ enum key { KEY_CONTEXT, KEY_KERNEL };
 
 struct raw {
 	char *session_timeout, *tick_time, *connect_timeout, *retry, *drain;
-	char *host, *clients, *on_lost, *credentials, *uid, *gid, *umask, *metrics_locks;
+	char *host, *clients, *on_lost, *credentials, *uid, *gid, *umask;
 	int mkroot, noreuse, log_takes, audit, nokeeper, noprotect, read_only, no_atime, all_users;
 	int help, version, check, foreground, debug;
 	int reload, remount;
@@ -90,7 +89,8 @@ static const struct fuse_opt table[] = {
 	VALUE("drain", drain),
 	VALUE("host", host),
 	VALUE("clients", clients),
-	VALUE("metrics_locks", metrics_locks),
+	/* Of former versions; it does nothing. */
+	FUSE_OPT_KEY("metrics_locks=", FUSE_OPT_KEY_DISCARD),
 	VALUE("on_lost", on_lost),
 	VALUE("credentials", credentials),
 	VALUE("uid", uid),
@@ -397,9 +397,7 @@ static bool read_owner(const struct raw *raw, struct options *options, int *ret_
 	                   ret_status) &&
 	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
 	                   ret_status) &&
-	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status) &&
-	       read_number("metrics_locks", raw->metrics_locks, 10, 0, FACTS_LONGEST_MAX,
-	                   &options->metrics_locks, ret_status);
+	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status);
 }
 
 static void print_version(void)
@@ -534,7 +532,6 @@ static const struct kept {
 	{"keeper", KEPT_FLAG, AT(supervisor), "the supervisor is there from the start, or never",
          false, "nokeeper"},
 	{"protect", KEPT_FLAG, AT(protect), NULL, false, "noprotect"},
-	{"metrics_locks", KEPT_NUMBER, AT(metrics_locks), NULL, false, NULL},
 	{"host", KEPT_TEXT, AT(host), "the entries have that name", false, NULL},
 	{"clients", KEPT_TEXT, AT(clients), "the entries have names of that family", false, NULL},
 	{"uid", KEPT_NUMBER, AT(uid), NULL, false, NULL},

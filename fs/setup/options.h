@@ -37,8 +37,7 @@ struct options {
 	bool all_users; /* may use the mount */
 	bool no_atime;
 	char *contexts; /* context= and the like, as options; or NULL */
-	unsigned metrics_locks;
-	uid_t uid; /* of locks that other clients have made */
+	uid_t uid;      /* of locks that other clients have made */
 	gid_t gid;
 	mode_t umask;
 	struct fuse_args fuse_args; /* options for libfuse and the kernel */

@@ -153,19 +153,6 @@ static void print_histogram(struct facts_page *page, const char *name, const cha
 	end_series(page, sum);
 }
 
-static void print_longest(struct facts_page *page, const struct facts *facts)
-{
-	if (facts->longest_count == 0)
-		return;
-	begin_family(page, "lock_held_seconds", "gauge",
-	             "Duration of the current hold, for the locks held longest on this mount.");
-	for (size_t i = 0; i < facts->longest_count; i++) {
-		begin_series(page, "lock_held_seconds");
-		add_label(page, "lock", facts->longest[i].lock);
-		end_seconds(page, facts->longest[i].held_us);
-	}
-}
-
 /* ---- families of one, and lines ---- */
 
 enum fact_type {
@@ -175,7 +162,6 @@ enum fact_type {
 	FACT_UP,       /* an int; below 0: not shown */
 	FACT_TEXT,     /* as a metric whether there is one */
 	FACT_US,       /* a line in ms, a metric in seconds */
-	FACT_LIMIT_S,  /* 0: none */
 	FACT_SINCE_MS, /* view_time() */
 	FACT_AHEAD_MS,
 	FACT_SESSION,
@@ -229,8 +215,6 @@ static const struct fact {
 	{"connections", "connections_total", "", FACT_COUNTER, AT(engine.connections),
          "Connections made to servers."},
 	{"sessions", "sessions_total", "", FACT_COUNTER, AT(engine.sessions), "Sessions begun."},
-	{"kernel_request_timeout", "kernel_request_timeout_seconds", "", FACT_LIMIT_S,
-         AT(kernel_limit_s), "Longest time that the kernel lets a request wait; 0 for no limit."},
 	{"clock_watched_by", NULL, "", FACT_TEXT, AT(clock_watched_by), NULL},
 	{"clock_doubts", NULL, "", FACT_COUNTER, AT(engine.counters.clock_doubts), NULL},
 	{"open_bytes", "open_bytes", "", FACT_GAUGE, AT(open_bytes),
@@ -326,8 +310,7 @@ static bool print_line(FILE *file, const struct fact *fact, const struct facts *
 
 	if (fact->type == FACT_SINCE_MS)
 		text = view_time(time, number);
-	if (number == 0 &&
-	    (fact->type == FACT_SESSION || fact->type == FACT_LIMIT_S || fact->type == FACT_ID))
+	if (number == 0 && (fact->type == FACT_SESSION || fact->type == FACT_ID))
 		text = "-";
 	if (text)
 		return fprintf(file, "%s: %s\n", fact->line, *text ? text : "-") >= 0;
@@ -335,7 +318,6 @@ static bool print_line(FILE *file, const struct fact *fact, const struct facts *
 	               fact->type == FACT_SESSION    ? "%s: 0x%" PRIx64 "\n"
 	               : fact->type == FACT_US       ? "%s: %" PRId64 "ms\n"
 	               : fact->type == FACT_AHEAD_MS ? "%s: %+" PRId64 "ms\n"
-	               : fact->type == FACT_LIMIT_S  ? "%s: %" PRId64 "s\n"
 	                                             : "%s: %" PRIu64 "\n",
 	               fact->line, fact->type == FACT_US ? number / 1000 : number) >= 0;
 }
@@ -386,7 +368,6 @@ int view_metrics(const struct facts *facts, struct text *ret_text)
 		print_info(&page, facts);
 		print_state(&page, &facts->engine);
 		print_facts(&page, facts);
-		print_longest(&page, facts);
 		print_failures(&page, counters);
 		print_histogram(&page, "wait_seconds",
 		                "Waiting time of requests that got the lock.", LC_WAIT_BUCKETS,

@@ -9,14 +9,7 @@
 #include "host/counts.h"
 #include "tree/view.h"
 
-/* A lock that is held on this mount. */
-struct held_lock {
-	const char *lock;
-	int64_t held_us;
-};
-#define FACTS_LONGEST_MAX 100
-
-/* The size of .zklockfs/metrics in stat(2), with FACTS_LONGEST_MAX locks of long names. */
+/* The size of .zklockfs/metrics in stat(2). */
 #define FACTS_METRICS_SIZE (256 * 1024)
 
 /* Known from the start on, or when it changes. */
@@ -27,7 +20,6 @@ struct mount_facts {
 	const char *covered;     /* by which filesystem where: covers.h; NULL or "": by none */
 	const char *on_lost;     /* guardian_on_lost_name() */
 	int supervisor_up;       /* 1; 0: it is missing; -1: there is to be none */
-	unsigned metrics_locks;  /* so many locks have a series of their own */
 	const char *options;     /* options_text() */
 	unsigned refused;        /* so many reloads, since this program has taken over, */
 	const char *why_refused; /*   and why the last one; NULL */
@@ -47,15 +39,12 @@ struct facts {
 	const char *tick_time_by, *wrong_servers, *server_version; /* settings.h */
 	int64_t away_since_ms;     /* wall clock: since when there is no contact; -1: there is */
 	int64_t ensemble_ahead_ms; /* its wall clock, before this host's */
-	int64_t kernel_limit_s;    /* 0: none */
 	uint64_t pid_namespace;    /* in which pids are told; 0: not known */
 	size_t open_bytes;         /* what users have open: budget.h */
 	const struct history *history;
 	uid_t reader;                           /* who has opened the file */
 	int64_t oldest_hold_us, oldest_wait_us; /* 0: none */
 	unsigned kept;                          /* given back, but before their least time */
-	size_t longest_count;
-	struct held_lock longest[FACTS_LONGEST_MAX]; /* each lock once, the longest hold first */
 };
 
 /* The text of a file of .zklockfs. 0 or -ENOMEM; the caller frees ret_text->data. */

@@ -180,7 +180,6 @@ static const struct facts play_facts = {
 	.engine = {.state = LC_READY, .session = 7, .server = "10.0.0.1:2181"},
 	.away_since_ms = -1,
 	.addresses = "10.0.0.1:2181",
-	.kernel_limit_s = 20,
 	.clock_watched_by = "realtime",
 	.history = &no_history,
 };

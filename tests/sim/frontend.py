@@ -50,7 +50,7 @@ CASES = {place: names.split() for place, names in {
     'hold': """take/two_mounts take/shared take/try_lock_file take/last_close flock/flock_calls flock/fcntl_calls take/mapped
         take/reason take/reentrant take/try_after_close take/interrupted take/killed_waiter flock/flock_refused
         flock/flock_interrupted take/fencing_token take/watches take/opener_gone take/reentrant_family survive/reload
-        take/linger take/log_takes show/history take/ahead take/timed_names flock/flock_time_limit lost/lease_over
+        take/linger take/log_takes show/history take/ahead take/timed_names lost/lease_over
         lost/suspended survive/reload_on_lost flock/upgrade_kept flock/flock_lost
         users/invisible""",
     'host': """take/two_mounts take/reentrant take/reentrant_family users/invisible show/history daemon/daemon take/linger

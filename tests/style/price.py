@@ -22,7 +22,7 @@ PROMISES = (
      'lockcore/pure/codec lockcore/pure/records lockcore/pure/node_data'),
     ('a holder that lost the lock is stopped: on_lost', 'fs/guard/'),
     ('nobody starves others: requests, fair shares, memory of a user, the watchdog',
-     'fs/request/ fs/host/budget fs/host/memory fs/host/watchdog fs/host/kernel_limit lockcore/pure/gate '
+     'fs/request/ fs/host/budget fs/host/memory fs/host/watchdog lockcore/pure/gate '
      'lockcore/pure/per_user lockcore/session/quota'),
     ('everybody sees who, since when, why: texts, history, .zklockfs/locks',
      'fs/tree/facts fs/tree/view fs/tree/history fs/files/walk fs/files/locks fs/files/about fs/files/viewer '

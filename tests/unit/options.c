@@ -437,9 +437,6 @@ static void bad_usage(void **state)
 		{{"-o", "uid=", "zk1", "/usr"}, "uid="},
 		{{"-o", "uid=root", "zk1", "/usr"},
 	         "uid=root: must be a number, at most 4294967294"},
-		{{"-o", "metrics_locks=200", "zk1", "/usr"},
-	         "metrics_locks=200: must be a number, at most 100"},
-		{{"-o", "metrics_locks=all", "zk1", "/usr"}, "must be a number"},
 		{{"-o", "user_id=0", "zk1", "/usr"}, "unknown option 'user_id=0'"},
 		{{"-o", "ro, on_lost=kill", "zk1", "/usr"}, "' on_lost=kill': commas separate"},
 		{{"-o", "ro ,on_lost=kill", "zk1", "/usr"}, "'ro ': commas separate"},
@@ -718,7 +715,7 @@ static void in_place(void **state)
 		const char *was, *wanted, *why; /* NULL: it may change */
 	} rows[] = {
 		{"on_lost=none", "on_lost=kill", NULL},
-		{"log_takes,audit,reuse", "metrics_locks=3", NULL},
+		{"log_takes,audit,reuse", "noreuse", NULL},
 		{"session_timeout=15s", "session_timeout=20s", NULL},
 		{"session_timeout=20s", "session_timeout=15s",
 	         "session_timeout cannot change from 20s to 15s"},

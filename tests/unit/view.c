@@ -322,7 +322,6 @@ static void status_of_a_mount(void **state)
 	                   .connections = 4,
 	                   .sessions = 5,
 	                   .counters.clock_doubts = 6},
-		.kernel_limit_s = 20,
 		.clock_watched_by = "realtime",
 		.tick_time_by = "conf",
 		.server_version = "3.8.0, which can forget answered writes: use 3.9.4 or later",
@@ -357,7 +356,6 @@ static void status_of_a_mount(void **state)
 	                               "entry_bytes: 270\n"
 	                               "connections: 4\n"
 	                               "sessions: 5\n"
-	                               "kernel_request_timeout: 20s\n"
 	                               "clock_watched_by: realtime\n"
 	                               "clock_doubts: 6\n"
 	                               "open_bytes: 4711\n"
@@ -412,7 +410,6 @@ static void status_without_a_session(void **state)
 		assert_ptr_equal(strstr(text.data, words[i]), text.data);
 		assert_non_null(strstr(text.data, "\nsession: -\nsession_timeout: 0ms\n"));
 		assert_non_null(strstr(text.data, "\nserver: -\nserver_version: -\n"));
-		assert_non_null(strstr(text.data, "\nkernel_request_timeout: -\n"));
 		assert_non_null(strstr(text.data, "\nno_contact_since: 1970-01-01T00:00:01.500Z\n"
 		                                  "no_contact_why: it is elsewhere\n"));
 		assert_non_null(strstr(text.data, "\nensemble_clock: +0ms\non_lost: none\n"
@@ -465,7 +462,6 @@ static void metrics_fit_the_size(void **state)
 	memset(&facts.engine.session_timeout_us, 0x7f, sizeof(int64_t));
 	facts.engine.lease_left_us = facts.engine.tick_time_us = facts.engine.session_timeout_us;
 	facts.oldest_hold_us = facts.oldest_wait_us = INT64_MAX;
-	facts.kernel_limit_s = INT32_MAX;
 	facts.kept = facts.engine.holders = facts.engine.waiters = facts.engine.losing =
 		facts.engine.leaving = facts.engine.entries = UINT_MAX;
 	facts.engine.entry_bytes = facts.engine.watch_bytes = SIZE_MAX;
@@ -483,7 +479,6 @@ static void metrics_fit_the_size(void **state)
 	assert_non_null(strstr(text.data, "} 18446744073709551615\n"));
 	assert_non_null(strstr(text.data, ",helper=\"guardian\"} 0\n"));
 	assert_null(strstr(text.data, "helper=\"keeper\""));
-	assert_null(strstr(text.data, "lock_held"));
 	assert_non_null(strstr(text.data, ",host=\"a\\\"b\\\\c\\nd\",server="));
 	free(text.data);
 }

@@ -314,15 +314,29 @@ def clocks(point):
     return f'ok     clocks: a pause of this {"virtual " if virtual else ""}machine is seen by {names}\n'
 
 
-def limited_waits(source, directory):
-    """A kernel that ends what waits for long, as flock_time_limit.py has it."""
-    os.makedirs(directory + '/fuse')
-    with open(directory + '/fuse/max_request_timeout', 'w', encoding='ascii') as file:
-        file.write('60\n')
-    check_equal(command(['mount', '--bind', directory, '/proc/sys/fs'])[0], 0, 'a limit')
-    got, out, _ = command([ZKLOCKFS, '--check', source])
-    check(got == 0 and 'risk   fs.fuse.max_request_timeout is 60 s: waiting opens get EINTR before' in out, out)
-    check_equal(command(['umount', '/proc/sys/fs'])[0], 0, 'umount')
+def limited_waits(checks, source):
+    """A kernel that aborts mounts of which a process waits for long: in this mount namespace, whether it has such
+    limits or not. Nothing is mounted, and a mount that is there goes on with its program."""
+    point, there, limits = checks.case.mount_point(), checks.case.mount_point(), checks.case.directory + '/limits'
+    check_equal(besides_usual(command([ZKLOCKFS, source, there])), (0, '', ''), 'a mount from before')
+    os.makedirs(limits + '/fuse')
+    for name in ('max_request_timeout', 'default_request_timeout'):
+        with open(f'{limits}/fuse/{name}', 'w', encoding='ascii') as file:
+            file.write('60\n')
+        check_equal(command(['mount', '--bind', limits, '/proc/sys/fs'])[0], 0, 'a limit')
+        words = (f'fs.fuse.{name} is set: the kernel aborts a mount, holders included, when one process waits for so '
+                 'long: write 0 into it\n')
+        got, out, _ = command([ZKLOCKFS, '--check', source])
+        check(got == 32 and 'wrong  ' + words in out, f'{got}, {out}')
+        got, out, err = command([ZKLOCKFS, source, point])
+        check(got == 32 and 'cannot start: ' + words in err, f'{got}, {out}{err}')
+        got, out, err = command([ZKLOCKFS, '--reload', '-o', 'log_takes', there])
+        check(got != 0 and words in out + err, f'{got}, {out}{err}')
+        check_equal(command(['umount', '/proc/sys/fs'])[0], 0, 'umount')
+        os.unlink(f'{limits}/fuse/{name}')
+    check_equal(command([ZKLOCKFS, '--reload', '-o', 'log_takes', there])[0], 0, 'without a limit')
+    check_equal(libc.umount2(os.fsencode(there), 0), 0, 'umount')
+    until(lambda: not checks.case.daemons(), 'the daemon ends')
 
 
 def few_rights(source):
@@ -357,7 +371,7 @@ def test(case):
     refused_alike(checks, source)
     mount_points(checks, source)
     few_rights(source)
-    limited_waits(source, case.directory + '/limits')
+    limited_waits(checks, source)
     # Clients of the test send no pings: this server ends their sessions after 40 s.
     server.raw.close()
     server.raw = None

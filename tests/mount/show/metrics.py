@@ -62,21 +62,6 @@ def parse(text, point):
     return samples
 
 
-def check_longest(case, server):
-    """As many of the longest holds as the option says are shown, each lock once."""
-    mount = case.mount(server, 'c', options=['metrics_locks=2'])
-    holders = []
-    for name in ('x', 'y"\\', 'z'):
-        mount.mkdir(name)
-        holders += [mount.take(name, lock_file='shared').held() for _ in range(2)]
-    got = {labels: value for (name, labels), value in Metrics(mount).samples.items() if name == 'zklockfs_lock_held_seconds'}
-    check_equal(list(got), ['lock="x"', 'lock="y\\"\\\\"'], 'the two that are held longest')
-    check(got['lock="x"'] > got['lock="y\\"\\\\"'], f'the longest first: {got}')
-    for holder in holders:
-        holder.release()
-    until(lambda: Metrics(mount).get('oldest_hold_seconds') == 0, 'nothing is held')
-
-
 class Metrics:
     def __init__(self, mount):
         self.samples = parse(mount.read('.zklockfs', 'metrics'), mount.directory)
@@ -169,7 +154,6 @@ def test(case):
     check(0.8 * recved - 3 <= now.get('requests_total') <= recved + 3,
           f'{now.get("requests_total")} requests, the server says {recved}')
 
-    check_longest(case, server)
     server.stop()
     case.mounts[-1].allow('.')
     mount.allow('.')

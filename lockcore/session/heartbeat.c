@@ -4,8 +4,9 @@
  *
  * The first write on every connection is a heartbeat: it makes or sets a small ephemeral node of
  * this session's own. It is a barrier: requests of the former connection that have not happened by
- * then will never happen. In a new session it is evidence for the lease; in one that has had a
- * lease, a second one is, which follows at once: see lease.h.
+ * then will never happen. The one exception is told in lock/late.c. In a new session the first
+ * heartbeat is evidence for the lease. In a session that has had a lease, a second heartbeat
+ * follows at once, and is the evidence: see lease.h.
  */
 #include "session/heartbeat.h"
 
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next one is due a period after the last step, whichever write that was. */
+/* The next heartbeat is due one period after the last step, whichever write was that step. */
 static int64_t beat_due(struct lc *lc)
 {
 	const struct lease *lease = &lc->session->lease;
@@ -107,11 +108,11 @@ void heartbeat_home(struct lc *lc, enum home_answer answer, int err)
 	struct session *session = lc->session;
 
 	switch (answer) {
-	case HOME_HERE: /* no evidence: the heartbeat follows */
+	case HOME_HERE: /* no evidence yet: the heartbeat follows */
 		session->beat.under_way = false;
 		heartbeat_send(lc);
 		return;
-	case HOME_NOT_HERE: /* an id that is known in both: at home the session may live */
+	case HOME_NOT_HERE: /* both ensembles know the session's id: at home it may live */
 		if (session->state == LC_SUSPENDED)
 			lc->ensemble->port->drop(lc->ensemble);
 		else
@@ -192,7 +193,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			return;
 		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat.sent_us);
-		/* In a session that goes on takers may have been evicted meanwhile. */
+		/* Takers may have been evicted while contact was lost. */
 		if (session->state == LC_SUSPENDED)
 			session_read_mailbox(lc);
 		else
@@ -203,7 +204,7 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 		session->node.made = true;
 		heartbeat_send(lc);
 		return;
-	case ENSEMBLE_NONODE: /* no evidence: make it again */
+	case ENSEMBLE_NONODE: /* no evidence: the node is made again */
 		session->node.made = false;
 		session->beat.under_way = false;
 		home_missed(lc);

@@ -7,16 +7,16 @@
 
 #include "session/session_lease.h"
 
-/* Sends one, unless one is under way. */
+/* Sends a heartbeat, unless one is under way. */
 void heartbeat_send(struct lc *lc);
-/* The timer: the next one is due, or the answer of the last one is overdue. */
+/* The timer: the next heartbeat is due, or the answer of the last one is overdue. */
 void heartbeat_timer(void *ctx);
-/* home_begin(): what the connection leads to. Before that is known, nothing is made in a
- * session. */
+/* For home_begin(): where the connection leads. Nothing is made in the session before that is
+ * known. */
 void heartbeat_home(struct lc *lc, enum home_answer answer, int err);
 /* The letters were read on this connection, or need not be: a heartbeat was answered. */
 void heartbeat_go_on(struct lc *lc);
-/* From a callback of the port, which cannot be closed in there. */
+/* Gives the connection up, by a timer: the port cannot be closed from inside its callbacks. */
 void heartbeat_retreat(struct lc *lc, enum session_retreat how);
 
 #endif

@@ -12,10 +12,10 @@
  *     SYNC, GET of ROOT_DIR ─► the mark is the known one, or none is known      HERE
  *                           ─► another one, or no ROOT_DIR                      NOT_HERE
  *
- * Somebody may remove the root and make it again while the mount looks on: a heartbeat was answered
- * on the same connection, so it is the same ensemble, with a new mark from then on.
+ * A connection on which a heartbeat was answered leads home. If somebody removes the root there and
+ * makes it again, the mount takes over the new mark.
  *
- * A copy of the data has the same mark.
+ * A copy of an ensemble's data has the same mark: the mount takes it for its own ensemble.
  */
 #include "session/home.h"
 
@@ -138,7 +138,7 @@ static void dir_made(void *ctx, const struct ensemble_answer *answer)
 			            answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
 			return;
 		}
-		/* Nothing can be held there, and only its owner knows whether it comes back. */
+		/* No lock can be held there. Only the root's owner knows whether it comes back. */
 		if (home->root != ROOT_GONE)
 			lc_report(lc, LC_ERROR,
 			          "somebody has removed %s: there are no locks until it is "
@@ -226,7 +226,7 @@ static void dir_read(void *ctx, const struct ensemble_answer *answer)
 	}
 }
 
-/* The sync: a server that lags may not know it yet. */
+/* A server that lags may not know ROOT_DIR before the sync. */
 void home_find(struct lc *lc)
 {
 	lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);

@@ -78,7 +78,7 @@ static void inquiry_connected(void *ctx, const struct ensemble_session *session,
 	lc_submit(lc, ensemble_get(lc->session->node.path), there_is_node, lc);
 }
 
-/* Nothing rests on its session. */
+/* No lease depends on the inquiry's own session. */
 static bool inquiry_needs_scout(void *ctx)
 {
 	(void)ctx;
@@ -102,7 +102,7 @@ static void inquiry_turned_away(void *ctx, const char *server)
 	(void)server;
 }
 
-/* Its own session, of another ensemble than the next server's. */
+/* The inquiry's own session was of another ensemble than this server. */
 static void inquiry_ended(void *ctx, bool refused)
 {
 	(void)refused;

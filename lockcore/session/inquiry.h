@@ -8,7 +8,7 @@
 
 #include "session/session.h"
 
-/* The word would cost the lease, and it may be another ensemble's. */
+/* The server's word would cost the lease, and the server may be of another ensemble. */
 bool inquiry_is_due(struct lc *lc);
 /* Asks the next server, in a session of its own. The port is closed. 0 or -errno. The answer is in
  * session->inquiry, when the timer session->retry fires. */

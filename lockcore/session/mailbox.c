@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-/* The connection was lost, or the session with it. */
+/* There is no answer: the connection was lost, or the session. */
 static bool is_unknown(const struct ensemble_answer *answer)
 {
 	return answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE;

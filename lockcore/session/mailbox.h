@@ -7,7 +7,7 @@
 
 #include "session/session.h"
 
-/* The node of the heartbeats, with this at the end. */
+/* The mailbox has the path of the heartbeats' node, with this at the end. */
 #define MAILBOX_SUFFIX "-pokes"
 
 /* A new session has its id. */

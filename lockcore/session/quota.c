@@ -33,7 +33,7 @@ static void charge_usage(struct charge *charge, const struct usage *usage)
 	charge->charged = true;
 }
 
-/* The usage that was charged; it is not charged any more. NULL: it was not. */
+/* Takes the charge back. Returns the usage that had it; NULL: none had. */
 static struct usage *discharge(struct lc *lc, struct charge *charge)
 {
 	struct usage *usage = charge->charged ? find_usage(lc, charge->share) : NULL;
@@ -93,7 +93,7 @@ void quota_return_watches(struct lc *lc, struct charge *charge)
 	drop_usage(lc, usage);
 }
 
-/* A part of it is root's alone. */
+/* A part of the room is root's alone. */
 static bool is_full_for_others(struct lc *lc, size_t bytes)
 {
 	const struct usage *root = find_usage(lc, 0);

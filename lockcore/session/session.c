@@ -26,10 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between two tries where no server is of use, each twice as long as the one before. In a session
- * that may live, not for so long that it would end meanwhile. */
+/* The longest pause between two tries when no server is of use. Each pause is twice as long as
+ * the one before. While the session may live, rest() makes shorter ones. */
 #define PAUSE_MAX_US 30000000
-/* While a session may live, and its lease. */
+/* The pause while the session and its lease may live. */
 #define SOON_US 100000
 
 /* ---- what the port tells ---- */
@@ -68,7 +68,7 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 	int64_t id = accepted->id;
 
 	timer_clear(&lc->timers, &session->retry);
-	session->retreat = RETREAT_NONE; /* where this one leads is found out anew */
+	session->retreat = RETREAT_NONE; /* whether this connection leads home is found out anew */
 	session->link = LINK_CONNECTED;
 	memcpy(session->password, accepted->password, sizeof(session->password));
 	session->connections++;
@@ -90,7 +90,8 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 	session_tell_deadline(lc);
 	if (!session_long_enough(lc))
 		return;
-	/* It was begun no later than the doubt, by the clock: only another one ends that. */
+	/* The connection was not begun after the doubt, so it does not end the doubt. Another
+	 * one does. */
 	if (session->lease.connect_us < 0 && lease_doubted(&session->lease, lc_now(lc))) {
 		lc->ensemble->port->drop(lc->ensemble);
 		return;
@@ -117,7 +118,7 @@ static void session_disconnected(void *ctx)
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
 	session->events->disconnected(lc);
-	/* The client has perhaps seen another ensemble: its watches and zxids are of no use. */
+	/* The client may have seen another ensemble. Then its watches and zxids are of no use. */
 	if (lc->home->strange && home_may_be_elsewhere(lc))
 		heartbeat_retreat(lc, RETREAT_REST);
 	else
@@ -150,15 +151,16 @@ static int64_t length_of_session(const struct lc *lc)
 	return lc->session->granted_us ? lc->session->granted_us : lc->config.session_timeout_us;
 }
 
-/* For so long that the session must be over, if the ensemble was there all the time. */
+/* Contact has been missing for so long that the session is over, unless the ensemble was away,
+ * too. */
 static bool is_away_for_long(struct lc *lc)
 {
 	return !session_is_ready(lc) && lc_now(lc) - lc->session->away_us >= length_of_session(lc);
 }
 
-/* A server does so without a quorum, and for ever when the client has seen what the server has not:
- * its data is gone, or older. The next client has seen nothing: it is told that the session
- * is over, or goes on in it as another process would. */
+/* A server closes each connection while it has no quorum. It does so for ever if the client has
+ * seen newer data than the server has. A new client has seen nothing: the server tells it that
+ * the session is over, or lets it go on in the session, as it lets another process. */
 static void session_turned_away(void *ctx, const char *server)
 {
 	struct lc *lc = ctx;
@@ -204,7 +206,7 @@ static void session_is_over(struct lc *lc)
 	open_session(lc);
 }
 
-/* The port has a client for the inquiry, or none for a moment. */
+/* Begins an inquiry. If the port cannot, the timer tries again. */
 static void ask_whether_over(struct lc *lc)
 {
 	struct session *session = lc->session;
@@ -224,7 +226,7 @@ static void session_ended_by_port(void *ctx, bool refused)
 {
 	struct lc *lc = ctx;
 
-	if (refused && home_is_set(lc)) { /* it may live on at home */
+	if (refused && home_is_set(lc)) { /* the session may live on at home */
 		home_met(lc, LC_ERROR,
 		         "a server refuses the credentials, or wants some, as none did before: it "
 		         "may be of another ensemble");
@@ -249,8 +251,8 @@ static void session_ended_by_port(void *ctx, bool refused)
 		session_cannot_be_used(lc, -EKEYREJECTED);
 }
 
-/* Watches are set again on each connection, wherever it leads. After a heartbeat all is looked
- * at anew. */
+/* The client sets its watches again on each connection, wherever that leads. An event counts
+ * only while the session is ready: the heartbeat that makes it ready is followed by listings. */
 static void node_changed_at_port(void *ctx, const char *path, enum ensemble_change change)
 {
 	struct lc *lc = ctx;
@@ -309,7 +311,7 @@ static void rest(struct lc *lc)
 	timer_set(&lc->timers, &session->retry, lc_now(lc) + pause_us);
 }
 
-/* The server is not told: that may block, and the session ends by itself. */
+/* The server is not told, since that could block. The session ends by itself. */
 static void leave_ensemble(struct lc *lc)
 {
 	lc->ensemble->port->close(lc->ensemble, false);
@@ -318,8 +320,8 @@ static void leave_ensemble(struct lc *lc)
 	          lc_now(lc) + next_pause(lc->session, PAUSE_MAX_US));
 }
 
-/* The inquiry has an answer, or has had none for a while, or the lease is over meanwhile: then
- * whoever says so is believed, since others may hold. */
+/* The inquiry has an answer, has had none for a while, or the lease has ended. When the lease
+ * has ended, the server that said "session over" is believed: others may hold. */
 static void continue_inquiry(struct lc *lc)
 {
 	struct session *session = lc->session;
@@ -347,8 +349,8 @@ static void continue_inquiry(struct lc *lc)
 	timer_set(&lc->timers, &session->retry, lc_now(lc) + SOON_US);
 }
 
-/* Not connected for a while: a server that takes the connection and says
- * nothing would be waited for far too long. */
+/* The timer `retry`. It leaves a server that takes the connection and says nothing, which the
+ * client alone would wait for far too long. */
 static void retry_session(void *ctx)
 {
 	struct lc *lc = ctx;
@@ -458,7 +460,7 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	session->away_us = away_us ? away_us : now_us;
 }
 
-/* The options may be others than those of the process that has recorded the lease. */
+/* This process may have other options than the one that recorded the lease. */
 static void check_lease(struct codec *codec, struct lc *lc)
 {
 	const struct lease *lease = &lc->session->lease;
@@ -493,7 +495,7 @@ void session_reopen(struct lc *lc)
 	struct session *session = lc->session;
 	struct lease *lease = &session->lease;
 
-	/* The steps were made by what the last process knew of the ticks. */
+	/* The last process counted the steps by a shorter tick. */
 	if (lc->config.tick_time_us > lease->tick_us &&
 	    lease_raise_tick(lease, lc->config.tick_time_us, lc_now(lc)) &&
 	    lease_left(lease, lc_now(lc)) > 0)

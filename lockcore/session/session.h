@@ -19,7 +19,7 @@ struct session_events {
 	 * entries are asked for at once, then session_letters_done(). Perhaps the session is not
 	 * ready yet: the write that proves the connection comes behind. */
 	void (*letters)(struct lc *lc, const void *letters, size_t len, bool all);
-	/* A write was answered OK: the session lives. */
+	/* A write was answered OK, so the session lives. */
 	void (*alive)(struct lc *lc);
 	/* A grant may be possible that was not before: the lease was extended while the session is
 	 * ready. */
@@ -30,9 +30,10 @@ struct session_events {
 	void (*disconnected)(struct lc *lc);
 	/* The session has ended, and all its ephemeral nodes and watches with it. */
 	void (*ended)(struct lc *lc);
-	/* It cannot be used any more, for good. */
+	/* The session can never be used again. */
 	void (*unusable)(struct lc *lc);
-	/* Asked: no taker has an entry in it, or wants one, and no question is under way. */
+	/* Asks whether no taker has or wants an entry in the session, and no question is under
+	 * way. */
 	bool (*unused)(const struct lc *lc);
 	/* A watched node has changed. */
 	void (*changed)(struct lc *lc, const char *path, enum ensemble_change change);
@@ -53,11 +54,11 @@ struct session_node {
 
 /* heartbeat.c */
 struct session_beat {
-	struct timer timer; /* the next heartbeat; or the limit of the last one */
-	bool under_way;     /* one, or the making of its node */
+	struct timer timer; /* when the next heartbeat is due, or the last one's answer */
+	bool under_way;     /* a heartbeat, or the making of its node */
 	int64_t sent_us;
-	/* When the last answered one was done, by the ensemble's wall clock (0: none), which was
-	 * between these two. */
+	/* When the last answered heartbeat was done, by the ensemble's wall clock (0: never),
+	 * and between which readings of the mount's clock. */
 	int64_t clock_ms, clock_from_us, clock_to_us;
 };
 
@@ -73,10 +74,11 @@ struct session_mailbox {
 	size_t len;      /*   with so much in it that is to be removed */
 };
 
-/* inquiry.c: a server says that the session is over. AGAIN: another server is to be asked. */
+/* inquiry.c, after a server has said that the session is over. AGAIN: another server is to be
+ * asked. */
 enum inquiry_answer { INQUIRY_NONE, INQUIRY_AGAIN, INQUIRY_LIVES, INQUIRY_OVER };
 struct inquiry {
-	bool under_way, at_home; /* its connection has shown the mark */
+	bool under_way, at_home; /* its connection leads home */
 	enum inquiry_answer answer;
 };
 
@@ -108,38 +110,39 @@ struct session {
 
 /* Opens the session. 0 or -ENOMEM; session_free() follows in either case. */
 int session_begin(struct lc *lc, const struct session_events *events);
-/* Instead of that, to go on in the session of another process: as when a connection was lost.
- * It is opened by session_reopen(). */
+/* In place of session_begin(): goes on in the session of another process, as after a lost
+ * connection. session_reopen() opens it. */
 int session_restore(struct lc *lc, const struct session_events *events, struct codec *codec);
 void session_reopen(struct lc *lc);
-/* Its part of the record. */
+/* The session's part of the record. */
 void session_save_load(struct codec *codec, struct lc *lc);
-/* Closes it; ended() comes from inside. */
+/* Closes the session. ended() is called from inside. */
 void session_finish(struct lc *lc, bool end_session);
 void session_free(struct lc *lc);
 
 bool session_is_ready(const struct lc *lc);
-/* The session is ready, and not in doubt. In doubt it is not known whether a taker holds, which the
- * answers of some questions depend on: they wait. */
+/* The session is ready, and its lease is not in doubt. Questions wait for both: the answers of
+ * some depend on whether a taker holds, and in doubt that is not known. */
 bool session_may_ask(struct lc *lc);
 /* The session is ready, and the lease is good enough for a grant. Otherwise extended() follows. */
 bool session_may_grant(struct lc *lc);
 /* Sends the write that proves the connection. */
 void session_prove(struct lc *lc);
-/* Reads the mailbox, unless it is watched on this connection, and makes it where it is missing. A
- * heartbeat was answered before. If the session is not ready, that follows. */
+/* Reads the mailbox, unless this connection watches it already, and makes it where it is
+ * missing. A heartbeat was answered before. A session that is not ready becomes ready after
+ * that. */
 void session_read_mailbox(struct lc *lc);
 /* The entries of all letters were read, on this connection. */
 void session_letters_done(struct lc *lc);
-/* The lease is not over. It may be in doubt. */
+/* The lease has not ended. It may be in doubt. */
 bool session_lease_is_valid(struct lc *lc);
 /* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */
 void session_check(struct lc *lc);
 /* A write that was sent at that time was answered OK. */
 void session_wrote(struct lc *lc, int64_t sent_us);
-/* Whether anybody holds or waits. */
+/* Tells the session whether anybody holds or waits. */
 void session_set_busy(struct lc *lc, bool busy);
-/* The heartbeats' node is not there any more: it is made again at once. */
+/* The heartbeats' node is gone. It is made again at once. */
 void session_node_lost(struct lc *lc);
 
 #endif

@@ -32,7 +32,7 @@ void session_cannot_be_used(struct lc *lc, int why)
 		lc->session->away_us = lc_now(lc);
 	session_step(lc->session, LC_UNUSABLE);
 	lc->session->why = why;
-	/* Its entries go with the session, which must not be kept alive for nothing. */
+	/* The timer closes the session. Its entries go with it. */
 	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
 	lc->session->events->unusable(lc);
 }
@@ -119,8 +119,8 @@ void session_granted(struct lc *lc)
 	lc->session->granted_us = granted_us;
 }
 
-/* The lease is in doubt. Only a new connection proves within milliseconds what it is worth. False:
- * there was none. */
+/* The lease is in doubt. Only a new connection proves within milliseconds what it is worth.
+ * False: the lease has ended. */
 static bool prove_anew(struct lc *lc)
 {
 	struct session *session = lc->session;

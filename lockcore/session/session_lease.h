@@ -11,17 +11,19 @@
 void session_step(struct session *session, enum lc_state state);
 /* For good. `why`: -errno. */
 void session_cannot_be_used(struct lc *lc, int why);
-/* The caller of lc_create() is told until when holds are good; a doubt when it is certain. */
+/* Tells the caller of lc_create() until when holds are good. In doubt it tells when they would
+ * end without the doubt. */
 void session_tell_deadline(struct lc *lc);
-/* The timer of the lease's deadline: is it over? */
+/* The timer of the lease's deadline. */
 void session_limit(void *ctx);
 /* How long to wait for an answer that does not come. */
 int64_t session_answer_timeout(struct lc *lc, int64_t otherwise_us);
-/* False: the session is too short for a lease, and is not used. Another ensemble is left all the
- * same: so where a mark is known, that waits for the heartbeat that proves where this one leads. */
+/* False: the session is too short for a lease, and can never be used again. A connection that
+ * may lead to another ensemble is not judged before a heartbeat has proved where it leads. */
 bool session_long_enough(struct lc *lc);
 void session_report_short(const struct lc_config *config, int64_t timeout_us, int64_t tick_us);
-/* Reports, once for each length: who asked for more may rely on it. */
+/* Reports a length that differs from the one asked for, once for each length. Users may rely on
+ * what they asked for. */
 void session_granted(struct lc *lc);
 void session_report_ticks(struct lc *lc);
 

@@ -80,7 +80,8 @@ static void free_unwatch(struct unwatch *unwatch)
 
 static void ask_unwatch(struct unwatch *unwatch);
 
-/* A new watch of the same path was asked for after this, on the same connection. */
+/* A new watch of the same path stays: it was asked for after the removal, on the same
+ * connection. */
 static void unwatch_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct unwatch *unwatch = ctx;
@@ -100,7 +101,7 @@ static void ask_unwatch(struct unwatch *unwatch)
 	lc_submit(unwatch->lc, ensemble_unwatch(unwatch->path), unwatch_answered, unwatch);
 }
 
-/* NULL: no memory; then it goes with the session. */
+/* NULL: no memory. Then the watch stays until the session ends. */
 static struct unwatch *make_unwatch(struct lc *lc, const char *path)
 {
 	struct unwatch *unwatch = calloc(1, sizeof(*unwatch));

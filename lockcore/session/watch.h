@@ -43,7 +43,7 @@ void watch_begin(struct watch *watch);
 void watch_ask(struct lc *lc, struct watch *watch, const char *path, ensemble_answer_fn *answer,
                void *ctx);
 void watch_answered(struct lc *lc, struct watch *watch, bool good);
-/* The event has come, or the watch is not worth anything any more. */
+/* The event has come, or the watch is worthless. */
 void watch_fired(struct watch *watch);
 /* The watch is taken back. */
 void watch_drop(struct lc *lc, struct watch *watch, const char *path);
@@ -63,7 +63,7 @@ bool watch_is_good(const struct lc *lc, const struct watch *watch);
 
 /* Takes back what a get that was answered has left at `path`. */
 void watches_give_up(struct lc *lc, const char *path);
-/* There is contact again; comes before anything is watched. */
+/* There is contact again. Call it before anything is watched. */
 void watches_resume(struct lc *lc);
 /* The session has ended, and its watches with it. */
 void watches_clear(struct lc *lc);

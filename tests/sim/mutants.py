@@ -277,8 +277,8 @@ mutant(3, 'fresh_lease_is_not_noticed', 'session_lease.c',
        '',
        sim('leases', 1930))
 mutant(3, 'missing_node_is_evidence', 'heartbeat.c',
-       '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n',
-       '\tcase ENSEMBLE_NONODE:   /* no evidence: make it again */\n'
+       '\tcase ENSEMBLE_NONODE:   /* no evidence: the node is made again */\n',
+       '\tcase ENSEMBLE_NONODE:   /* no evidence: the node is made again */\n'
        '\t\tif (session->node.made) {\n\t\t\tsession->beat.under_way = false;\n'
        '\t\t\tsession_wrote(lc, session->beat.sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
        sim('operators'))
@@ -1570,7 +1570,7 @@ mutant(41, 'too_short_and_used', 'heartbeat.c',
        '		if (!session_long_enough(lc))\n			return;\n		compare', '		compare',
        unit('tests/layer/home.c'))
 mutant(41, 'left_after_it_led_home', 'session.c',
-       'session->retreat = RETREAT_NONE; /* where', '/* where',
+       'session->retreat = RETREAT_NONE; /* whether', '/* where',
        unit('tests/layer/home.c'))
 mutant(41, 'made_elsewhere_at_the_start', 'home.c',
        'return lc->home->known.czxid != 0;', 'return lc->home->root != ROOT_UNKNOWN;',

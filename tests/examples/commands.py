@@ -36,7 +36,7 @@ def done(text, gate, mount=None, **options):
 def from_other_tools(gate, mount):
     """Each does what stands beside it, as far as one host can tell."""
     gate.tool('c', 'echo "token ${ZKLOCK_TOKEN:?}"')
-    words = sorted(set(re.findall(r'\b(zklock (?:-.*)?p -- c)$', shown('examples/zklock/zklock.1.scd'), re.MULTILINE)))
+    words = sorted(set(re.findall(r'\b(zklock (?:-.*)?p -- c)$', shown('fs/pages/zklock.1.md'), re.MULTILINE)))
     check(len(words) >= 10, words)
     mount.mkdir('p')
     for text in words:
@@ -55,12 +55,12 @@ def from_other_tools(gate, mount):
 def run_under_locks(gate, mount):
     for lock in ('svca', 'svcb', 'svcc', 'db', 'build'):
         mount.mkdir(lock)
-    out = done(line('examples/zklock/zklock.1.scd', "zklock -w 10m -r 'deploy v42'"), gate, mount)
+    out = done(line('fs/pages/zklock.1.md', "zklock -w 10m -r 'deploy v42'"), gate, mount)
     check_equal(out, 'made deploy\n', 'three locks')
-    out = done(line('examples/zklock/zklock.1.scd', "zklock -r 'schema 17'"), gate, mount)
+    out = done(line('fs/pages/zklock.1.md', "zklock -r 'schema 17'"), gate, mount)
     check(re.fullmatch(r'migrated --fence [0-9]+\n', out), f'the token is passed on: {out}')
     from_other_tools(gate, mount)
-    words = line('fs/pages/zklockfs.5.scd', 'flock /mnt/locks')
+    words = line('fs/pages/zklockfs.5.md', 'flock /mnt/locks')
     check_equal(done(words.replace('/mnt/locks', mount.directory), gate), 'made deploy\n', words)
     os.rmdir(mount.path('build'))
 
@@ -72,7 +72,7 @@ def mounts(case, gate, server):
     for start, servers, point, out in (
             ('zklockfs zk1', 'zk1:2181,zk2:2181,zk3:2181', '/mnt/locks', 'made deploy\n'),
             ('zklockfs -o tick_time', 'zk1,zk2,zk3', '/mnt/team', '')):
-        text, directory = block('fs/pages/zklockfs.8.scd', start), case.mount_point()
+        text, directory = block('fs/pages/zklockfs.8.md', start), case.mount_point()
         check(servers in text and point in text, text)
         with contextlib.ExitStack() as after:
             after.callback(os.chmod, directory, 0o755)
@@ -86,9 +86,9 @@ def mounts(case, gate, server):
 def certificates(case, gate):
     directory = case.directory + '/certificates'
     os.mkdir(directory)
-    text = block('fs/pages/zklockfs-tls.7.scd', 'PATH=').replace('/usr/share/doc/zklockfs/examples', EXAMPLES)
+    text = block('fs/pages/zklockfs-tls.7.md', 'PATH=').replace('/usr/share/doc/zklockfs/examples', EXAMPLES)
     done(text, gate, cwd=directory)
-    words = line('fs/pages/zklockfs-tls.7.scd', 'openssl pkcs12')
+    words = line('fs/pages/zklockfs-tls.7.md', 'openssl pkcs12')
     done(words + ' -passout pass:secret', gate, cwd=directory)
     check(os.path.getsize(directory + '/server.p12') > 0, words)
 

@@ -14,7 +14,7 @@ from gate import EXAMPLES, Gate, check, check_equal, command
 from harness import ZKLOCKFS, ZOOKEEPER_JARS, libc, run, until
 from printed import indented, shown
 
-PAGE, PRINTED = 'fs/pages/zklockfs-ensemble.7.scd', '3.9.4'
+PAGE, PRINTED = 'fs/pages/zklockfs-ensemble.7.md', '3.9.4'
 NAMES = ('zk1', 'zk2', 'zk3')
 CLONE_NEWNET = 0x40000000
 USER = 1005

@@ -11,12 +11,12 @@ from harness import SOURCE_ROOT, run
 from printed import BUSY, crontab, indented, read, shown
 from terminals import Shell, shape, shows
 
-PAGE = 'fs/pages/zklockfs-guide.7.scd'
+PAGE = 'fs/pages/zklockfs-guide.7.md'
 # Which tests run the lines of these pages.
 ELSEWHERE = {
     'README.md': 'readme.py and tests/debian/fresh',
-    'fs/pages/zklockfs-ensemble.7.scd': 'ensemble.py',
-    'fs/pages/zklockfs-idioms.7.scd': 'tests/debian/service_life runs its unit',
+    'fs/pages/zklockfs-ensemble.7.md': 'ensemble.py',
+    'fs/pages/zklockfs-idioms.7.md': 'tests/debian/service_life runs its unit',
 }
 # What systemd does for one host, by the unit of the page and by that of the mount.
 SYSTEMCTL = r'''

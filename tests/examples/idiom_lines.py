@@ -12,9 +12,9 @@ import subprocess
 from gate import Gate, check, check_equal, command, queued
 from harness import go_build, run
 from locking import environment, zklock
-from printed import BUSY, indented, read, shown
+from printed import BUSY, indented, shown, table
 
-PAGE = 'fs/pages/zklockfs-idioms.7.scd'
+PAGE = 'fs/pages/zklockfs-idioms.7.md'
 # A file, what compiles it, what runs it, and a program that opens its argument for writing, and says what that fails with.
 PROGRAMS = {
     'Python': ('p.py', '', 'python3 {}', '''
@@ -77,11 +77,10 @@ def block(start):
 
 def languages(case, mount):
     """The table has what each program says."""
-    table = re.findall(r'^\|  (.*)\n:  (.*)\n:  (.*)$', read(PAGE)[read(PAGE).index('# ERRORS IN EACH'):]
-                       .split('# SEMAPHORES')[0], re.MULTILINE)
-    check_equal([row[0] for row in table], list(PROGRAMS), 'languages')
+    rows = table(PAGE, 'ERRORS IN EACH LANGUAGE')
+    check_equal([row[0] for row in rows], list(PROGRAMS), 'languages')
     holder = mount.take('build').held()
-    for language, *names in table:
+    for language, *names in rows:
         file, compiler, runner, text = PROGRAMS[language]
         path = f'{case.directory}/{file}'
         with open(path, 'w', encoding='utf-8') as source:

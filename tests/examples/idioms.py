@@ -18,7 +18,7 @@ def scripts():
     """The same script where else it is printed, and the shell that runs it here."""
     readme = re.search(r'^((?:    .*\n)*    command exec.*\n(?:    .*\n)*)', read('README.md'), re.MULTILINE).group(1)
     yield 'README', 'dash {}', re.sub('^    ', '', readme, flags=re.MULTILINE)
-    idiom, _, waits, _ = blocks('zklockfs.5.scd')
+    idiom, _, waits, _ = blocks('zklockfs.5.md')
     yield 'zklockfs(5)', 'bash {}', idiom
     yield 'zklockfs(5), FLOCK', 'dash {}', waits + 'make deploy || exit\ncat <&9 >/dev/null || exit 74\n'
     job = re.search(r'^( *)command exec.*?(?=^ *securityContext)', read('examples', 'kubernetes', 'job.yaml'),

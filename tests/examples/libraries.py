@@ -15,10 +15,10 @@ import struct
 import subprocess
 import threading
 
-from gate import HERE, check, check_equal, queued, spawn, until
+from gate import check, check_equal, queued, spawn, until
 from harness import errno_of, go_build, libc, run
+from printed import table
 
-PAGE = os.path.join(HERE, '..', '..', 'fs', 'pages', 'zklockfs-idioms.7.scd')
 DEBIAN_PYTHON = '/usr/bin/python3'     # the one that Debian's libraries are for
 
 SHELL = ['sh', '-c']
@@ -94,13 +94,6 @@ PROGRAMS = {
     'Node.js: proper-lockfile': ['node', '-e', NODE],
     'dotlockfile(1)': SHELL + ['dotlockfile -r 0 -l "$1" && echo held && read -r _', 'sh'],
 }
-
-
-def rows():
-    """Library, whether it works, how it waits."""
-    with open(PAGE, encoding='utf-8') as page:
-        text = page.read().split('\n# LIBRARIES\n')[1].replace('\\', '').replace(' _-', ' -').replace('_\n', '\n')
-    return re.findall(r'^\|  (.*)\n:  (yes|no)\n:  (.*)\n', text, re.MULTILINE)
 
 
 def compiled(case):
@@ -201,9 +194,9 @@ def test(case):
         other.release()
         holds(name, process, lock)
 
-    table = rows()
-    check_equal(sorted(name for name, _, _ in table), sorted(PROGRAMS), 'the libraries of the page')
-    for number, (name, works, how) in enumerate(table):
+    rows = table('fs/pages/zklockfs-idioms.7.md', 'LIBRARIES')
+    check_equal(sorted(name for name, _, _ in rows), sorted(PROGRAMS), 'the libraries of the page')
+    for number, (name, works, how) in enumerate(rows):
         if name.startswith('Rust') and not has_rust or not shutil.which(OPTIONAL.get(name, 'sh')):
             print(f'NOT RUN: {name}')
             continue

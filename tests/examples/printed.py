@@ -52,13 +52,13 @@ def read(*parts):
 
 
 def shown(page):
-    """The page as man(1) shows it: fs/pages/zklockfs.5.scd."""
+    """The page as man(1) shows it: fs/pages/zklockfs.5.md."""
     return by_man(made(TOP, page))
 
 
 def programs(name):
     """Language and program, for each of that section of zklockfs-idioms(7)."""
-    text = shown('fs/pages/zklockfs-idioms.7.scd')
+    text = shown('fs/pages/zklockfs-idioms.7.md')
     section = re.search(rf'^{name}\n(.*?)^(?=\S)', text, re.MULTILINE | re.DOTALL).group(1)
     return [(language, indented(body)[0])
             for language, body in re.findall(r'^ {3}(\S+)\n(.*?)(?=^ {3}\S|\Z)', section, re.MULTILINE | re.DOTALL)]
@@ -69,11 +69,16 @@ def blocks(page):
     return [text for text in indented(shown(f'fs/pages/{page}')) if 'command exec 9<>' in text]
 
 
+def table(page, section):
+    """The rows of a section's first table, without its head."""
+    part = read(page).split(f'# {section}\n')[1].split('\n#')[0].replace('`', '')
+    return [line.strip('| ').split(' | ') for line in re.findall(r'^\|.*', part, re.MULTILINE)][2:]
+
+
 def crontab():
     """The lines for crontab(5) that any page prints."""
     texts = [read('README.md'), read('examples', 'cron-once.sh')]
-    for directory in ('fs/pages', 'examples/zklock'):
-        texts += [shown(f'{directory}/{name}') for name in os.listdir(os.path.join(TOP, directory)) if name.endswith('.scd')]
+    texts += [shown(f'fs/pages/{name}') for name in os.listdir(os.path.join(TOP, 'fs/pages')) if name.endswith('.md')]
     return sorted({line for text in texts for line in re.findall(r'^[# ]*0 3 \* \* \*  ?root  ?((?:flock|zklock) .*)$',
                                                                  text, re.MULTILINE)})
 

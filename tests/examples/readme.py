@@ -14,7 +14,7 @@ import textwrap
 from gate import Gate, check, check_equal, command, evict, queued, spawn, until
 from harness import WAIT_SECONDS, ZKLOCKFS, run
 from locking import BUILD, environment
-from printed import BUSY, read
+from printed import BUSY, read, table
 from terminals import Shell, shape, shows
 
 README = read('README.md')
@@ -96,7 +96,7 @@ def install(case, server, mount):
 def service(gate, a, b):
     start, *settings = block('ExecStart=').splitlines()
     check_equal(settings, ['Restart=always', 'RestartSec=5s', 'KillMode=mixed'], 'the settings')
-    idiom = read('fs/pages', 'zklockfs-idioms.7.scd')
+    idiom = read('fs/pages', 'zklockfs-idioms.7.md')
     check('\n'.join([start, *settings]) in idiom, 'the service of zklockfs-idioms(7)')
     program = start.split()[-1]
     gate.tool('run-scheduler', gate_words(gate, 'scheduler'))
@@ -179,30 +179,30 @@ def at_three(a):
     taker.kill()
 
 
-def table(heading):
-    """The names in the first column of the tables below that heading of zklockfs(5)."""
-    text = read('fs/pages', 'zklockfs.5.scd').replace('\\', '')
-    part = text[text.index(f'\n## {heading}\n'):].split('\n\n#')[0]
-    return {name for cell in re.findall(r'^\|  (.*)$', part, re.MULTILINE) for name in re.split('[,;] ', cell)}
+def names(heading):
+    """What the table, or the list, below that heading of zklockfs(5) explains."""
+    part = read('fs/pages/zklockfs.5.md').split(f'\n### {heading}\n')[1].split('\n#')[0]
+    cells = re.findall(r'^- \*\*(.*)\*\*\\$', part, re.MULTILINE) or [row[0] for row in table('fs/pages/zklockfs.5.md', heading)]
+    return {name for cell in cells for name in re.split('[,;] ', cell)}
 
 
 def reference(a):
     """What zklockfs(5) says of the files that tell."""
-    check_equal(table('.zklockfs/status'), set(a.status()), 'keys of status')
+    check_equal(names('.zklockfs/status'), set(a.status()), 'keys of status')
     shown = set(re.findall(r'^# TYPE zklockfs_(\w+)', a.read('.zklockfs', 'metrics'), re.MULTILINE))
-    check_equal(table('.zklockfs/metrics'), shown, 'metrics')
+    check_equal(names('.zklockfs/metrics'), shown, 'metrics')
     for name in ('locks', 'history'):
-        check_equal(table(f'.zklockfs/{name}'), set(a.read('.zklockfs', name).split('\n')[0].split()), name)
+        check_equal(names(f'.zklockfs/{name}'), set(a.read('.zklockfs', name).split('\n')[0].split()), name)
     taker = a.take('build').held()
-    check_equal(table('queue/'), set(a.fields('build', 'queue', *a.queue('build'))), 'keys of an entry')
+    check_equal(names('queue/'), set(a.fields('build', 'queue', *a.queue('build'))), 'keys of an entry')
     taker.release()
     check_equal(set(os.listdir(a.path('.zklockfs'))),
-                set(re.findall(r'^## \.zklockfs/(\w+)$', read('fs/pages', 'zklockfs.5.scd'), re.MULTILINE)), 'files')
+                set(re.findall(r'^### \.zklockfs/(\w+)$', read('fs/pages', 'zklockfs.5.md'), re.MULTILINE)), 'files')
 
 
 def test(case):
     unknown = [text for text in blocks() if not any(text.strip().startswith(start) for start in (
-        'web1$ exec', 'fs/debian/build', 'ExecStart=', 'zklock -w', 'with open', *ELSEWHERE))]
+        'web1$ exec', 'fs/debian/build', 'ExecStart=', 'zklock -w', 'zklock --make', 'with open', *ELSEWHERE))]
     check(not unknown, f'blocks that no test knows: {unknown}')
     server = case.server()
     web1, web2 = case.mount(server, 'web1'), case.mount(server, 'web2')

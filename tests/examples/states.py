@@ -42,7 +42,7 @@ def lines():
     check(len(found) >= 3 and any(line.startswith('zklock') for line in found), f'lines: {found}')
     for line in found:
         yield line, line, 0 if '-E 0' in line else BUSY
-    _, busy, _, value = blocks('zklockfs.5.scd')
+    _, busy, _, value = blocks('zklockfs.5.md')
     yield 'zklockfs(5), FLOCK', busy[busy.index('command'):].replace('/build/', '/nightly/') + WORK, BUSY
     yield 'zklockfs(5), value', value.replace('build/', '/mnt/locks/nightly/').replace('deploy v42', WORK), None
 

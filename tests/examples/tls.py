@@ -241,7 +241,7 @@ def keep_out(case, server):
 
 def asked_by_hand(ours):
     """With the command of the page."""
-    words = re.search(r'^ +(\(printf srvr.*?)\n\n', shown('fs/pages/zklockfs-tls.7.scd'), re.MULTILINE | re.DOTALL).group(1)
+    words = re.search(r'^ +(\(printf srvr.*?)\n\n', shown('fs/pages/zklockfs-tls.7.md'), re.MULTILINE | re.DOTALL).group(1)
     out = command(['sh', '-c', words.replace('host.pem', 'web1.pem')], cwd=ours.directory)[1]
     check('Zookeeper version' in out, f'asked by hand: {out}')
 

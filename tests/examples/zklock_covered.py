@@ -114,8 +114,8 @@ def in_the_lock(case, a):
 
 def compared(a, same):
     """What zklockfs-idioms(7) says to programs without zklock."""
-    with open(SOURCE_ROOT + '/fs/pages/zklockfs-idioms.7.scd', encoding='utf-8') as page:
-        line = next(line for line in page if line.startswith('[ "$(stat -c %d - <&9)"'))
+    with open(SOURCE_ROOT + '/fs/pages/zklockfs-idioms.7.md', encoding='utf-8') as page:
+        line = next(line.lstrip() for line in page if line.lstrip().startswith('[ "$(stat -c %d - <&9)"'))
     line = 'exec 9<>"$1/flock" && ' + line.replace('/mnt/locks', a.directory)
     check_equal(command(['sh', '-c', line, 'sh', a.path('team/build')]), (0 if same else 69, '', ''), line)
 

@@ -429,9 +429,9 @@ def pages():
     check_equal([line for line in out.splitlines() if len(line) > 80], [], 'wider than 80 columns')
     options = set(re.findall(r'(?<![\w-])--?[a-zA-Z][\w-]*', '\n'.join(re.findall(r'^ +(-.*)', out, re.MULTILINE))))
     check(len(options) > 20, f'options: {options}')
-    with open(os.path.join(SOURCE, 'zklock.1.scd'), encoding='utf-8') as page:
-        lines = [line for line in page if line.startswith('*-')]
-    found = {option for line in lines for option in re.findall(r'\*(--?[\w-]+)\*', line)}
+    with open(os.path.join(SOURCE, '../../fs/pages/zklock.1.md'), encoding='utf-8') as page:
+        lines = [line for line in page if line.startswith('- **-')]
+    found = {option for line in lines for option in re.findall(r'\*\*(--?[\w-]+)\*\*', line)}
     check_equal(found, options, 'the page')
     with open(os.path.join(SOURCE, 'zklock.bash'), encoding='utf-8') as text:
         words = re.search(r"local options='(.*?)'", text.read(), re.DOTALL).group(1).split()

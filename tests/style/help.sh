@@ -7,7 +7,7 @@
 set -eu
 root=${1:?usage: help.sh ROOT ZKLOCKFS}
 zklockfs=${2:?usage: help.sh ROOT ZKLOCKFS}
-man=$root/fs/pages/zklockfs.8.scd
+man=$root/fs/pages/zklockfs.8.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0
@@ -49,12 +49,9 @@ names() {
 [ "$(wc -l <"$work/help")" -ge 8 ] ||
     wrong "only these options were found: $(tr '\n' ' ' <"$work/help")"
 
-# In the man page a paragraph of options begins with *bold* below a heading OPTIONS.
-if [ -e "$man" ]; then
-    awk '/^#/ { inside = /OPTIONS/ } inside && /^\*/' "$man" |
-        sed -E 's/^\*|, \*/,/g' | names >"$work/man"
-    difference=$(diff "$work/help" "$work/man") ||
-        wrong "--help (<) and zklockfs.8 (>) do not have the same options:
+# In the man page a term of options begins with **bold** below a heading OPTIONS.
+awk '/^#/ { inside = /OPTIONS/ } inside && /^- \*\*/' "$man" | sed -E 's/^- \*\*|, \*\*/,/g' | names >"$work/man"
+difference=$(diff "$work/help" "$work/man") ||
+    wrong "--help (<) and zklockfs.8 (>) do not have the same options:
 $difference"
-fi
 exit $bad

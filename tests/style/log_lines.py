@@ -8,7 +8,7 @@ import glob
 import re
 import sys
 
-PAGE = 'fs/pages/zklockfs-log.7.scd'
+PAGE = 'fs/pages/zklockfs-log.7.md'
 # As journalctl(1) calls them.
 PRIORITIES = {'LC_ERROR': 'err', 'LC_WARNING': 'warning', 'LC_NOTICE': 'notice', 'LC_INFO': 'info'}
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;]|PRI\w+|\w+|\S')
@@ -49,7 +49,7 @@ def words(text):
 
 def main(root):
     with open(f'{root}/{PAGE}', encoding='utf-8') as page:
-        told = dict(re.findall(r'^\|  (.*)\n:  (?:_([a-z, ]*)\._)?', page.read().replace('\\', ''), re.MULTILINE))
+        told = dict(re.findall(r'^- `(.*)`\\\n  (?:\*\*([a-z, ]*)\.\*\*)?', page.read(), re.MULTILINE))
     rows, levels = {row: words(row) for row in told}, {row: set() for row in told}
     unknown, count, bad = set(rows), 0, []
     for path in sorted(glob.glob(root + '/fs/**/*.c', recursive=True) + glob.glob(root + '/lockcore/**/*.c', recursive=True)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""manual.py - the manual pages as people read them. Each is made from its .scd as the build makes it.
+"""manual.py - the manual pages as people read them. Each is made from its Markdown as the build makes it.
 
-    text = by_man(made(root, 'fs/pages/zklockfs.5.scd'))
+    text = by_man(made(root, 'fs/pages/zklockfs.5.md'))
     for block in indented(text): ...
 """
 
@@ -33,8 +33,7 @@ def output(words, text):
 
 
 def made(root, page):
-    with open(os.path.join(root, page), encoding='utf-8') as source:
-        return output([os.path.join(root, 'fs/pages/roff.sh')], source.read())
+    return output([os.path.join(root, 'fs/pages/man.py'), os.path.join(root, page)], '')
 
 
 def by_man(roff):
@@ -43,9 +42,11 @@ def by_man(roff):
 
 
 def complaints(roff):
-    """What man(1) says beside the page, on a terminal of 80 columns."""
-    return subprocess.run(['man', '-l', '-'], input=roff, encoding='utf-8', stdout=subprocess.DEVNULL, check=True,
+    """What man(1) says beside the page, on a terminal of 80 columns, and what mandoc warns of."""
+    said = subprocess.run(['man', '-l', '-'], input=roff, encoding='utf-8', stdout=subprocess.DEVNULL, check=True,
                           stderr=subprocess.PIPE, env={**ENVIRONMENT, 'MANWIDTH': '80'}).stderr
+    return said + subprocess.run(['mandoc', '-Tlint', '-Wwarning'], input=roff, encoding='utf-8', stdout=subprocess.PIPE,
+                                 check=False).stdout
 
 
 def by_groff(roff):

@@ -29,7 +29,7 @@ PAGE_SENTENCE_WORDS = 50
 # What no page says, and what it says instead.
 CREATED = 'lock|file|directory|entry|entries|node|mount|filesystem'
 PHRASES = {re.compile(phrase): instead for phrase, instead in {
-    r'\b([Ss]ome|[Aa]ny|[Nn]o|[Ee]very)body\b': 'the passive, or who it is: another host, no process, all users',
+    r'(?<!`)\b([Ss]ome|[Aa]ny|[Nn]o|[Ee]very)body\b': 'the passive, or who it is: another host, no process, all users',
     r'\bgo(es|ing)? on\b(?! the)|\bwent on\b': 'keeps running, continues, stays',
     r'\banew\b|\bfor ever\b|\bmeanwhile\b': 'again, forever, in the meantime',
     r'\bends? with (the status |status )?\d': 'exits with',
@@ -149,26 +149,26 @@ def wrong_size(root):
 
 def sentences_of(body):
     """(line, sentence) of a manual page or of Markdown: all but headings, blocks, and what a program prints."""
-    body = re.sub(r'^(\t*)```\n.*?^\1```$', lambda block: '\n' * block.group(0).count('\n'), body,
+    body = re.sub(r'^( *)```\n.*?^\1```$', lambda block: '\n' * block.group(0).count('\n'), body,
                   flags=re.MULTILINE | re.DOTALL)
     found, begun = [], False
     for number, line in enumerate(body.split('\n'), 1):
-        mark = re.match(r'\t*- |[|:][][ <>-]+|\|', line)
+        mark = re.match(r' *- | *\|[- |]*', line)
         if not line.strip() or line.startswith(('#', '    ')):
             begun = False
         elif begun and not mark:
             found[-1][1] += ' ' + line.strip()
         else:
             found.append([number, line[mark.end() if mark else 0:].strip()])
-            begun = True
+            begun = not line.endswith('\\')      # a term, which what explains it follows
     for number, paragraph in found:
         for sentence in re.split(r'(?<=[.!?])[*_`)]* (?=[^a-z])|(?<=:) (?=[A-Z])| \| ', paragraph):
             yield number, sentence
 
 
 def hard_english(file, body):
-    if file.endswith('zklockfs-log.7.scd'):      # what the program prints, as it prints it
-        body = re.sub(r'^\|  .*$', '', body, flags=re.MULTILINE)
+    if file.endswith('zklockfs-log.7.md'):      # what the program prints, as it prints it
+        body = re.sub(r'^- `.*`\\$', '', body, flags=re.MULTILINE)
     for number, sentence in sentences_of(body):
         count = len(sentence.split())
         if count > PAGE_SENTENCE_WORDS:
@@ -180,40 +180,38 @@ def hard_english(file, body):
 
 # ---- manual pages ----
 
+def page_files(root):
+    return [file for file in tracked(root, '*.md') if file.startswith('fs/pages/')]
+
+
 def pages(root):
     """{'zklockfs(5)': text}"""
     found = {}
-    for file in tracked(root, '*.scd'):
+    for file in page_files(root):
         name, section, _ = os.path.basename(file).rsplit('.', 2)
         found[f'{name}({section})'] = text(root, file)
     return found
 
 
-def plain(part):
-    return part.replace('\\', '')
-
-
 def wrong_references(found):
-    """*page*(n), and *SECTION* in or of it."""
+    """[page(n)](page.n.md), and **SECTION** in or of it."""
+    headings = {name: set(re.findall(r'^###? (.*)$', other, re.MULTILINE)) for name, other in found.items()}
     for page, body in found.items():
-        for name, section in re.findall(r'\*(zklock[\w-]*)\*\((\d)\)', body):
-            if f'{name}({section})' not in found:
-                yield f'{page}: there is no {name}({section})'
-        headings = {name: {plain(heading) for heading in re.findall(r'^##? (.*)$', other, re.MULTILINE)}
-                    for name, other in found.items()}
+        for name in re.findall(r'(?<!\[)\b(zklock[\w-]*\*{0,2}\(\d\))(?!\]\()', re.sub('```.*?```|`.*?`', '', body.split('\n', 1)[1], flags=re.DOTALL)):
+            yield f'{page}: {name} is no link'
         flat = ' '.join(body.split())
         for heading, name, section in re.findall(
-                r'\b([A-Z]{2,}(?: [A-Z]{2,})*)\*? (?:in|of) \*(zklock[\w-]*)\*\((\d)\)', flat):
+                r'\b([A-Z]{2,}(?: [A-Z]{2,})*)(?:\*\*)? (?:in|of) \[(zklock[\w-]*)\((\d)\)\]', flat):
             if heading not in headings.get(f'{name}({section})', ()):
                 yield f'{page}: {name}({section}) has no section {heading}'
-        for heading in re.findall(r'see \*([A-Z]{2,}[A-Z ]*)\*(?! (?:in|of) \*)', flat):
+        for heading in re.findall(r'see \*\*([A-Z]{2,}[A-Z ]*)\*\*(?! (?:in|of) \[)', flat):
             if heading not in headings[page]:
                 yield f'{page}: it has no section {heading}'
 
 
 def wrong_names(found):
     for page, body in found.items():
-        name = re.search(r'^# NAME\n\n(.*)$', body, re.MULTILINE).group(1)
+        name = re.search(r'^## NAME\n\n(.*)$', body, re.MULTILINE).group(1)
         if not re.search(r'\block', name.split(' - ', 1)[1]):
             yield f'{page}: nobody finds {name!r} by: man -k lock'
 
@@ -234,17 +232,17 @@ def wrong_commands(root, found, zklockfs, zklock):
     if len(verbs) < 5 or len(options) < 20:
         yield f'only these are known: {sorted(verbs)} {sorted(options)}'
     for where, body in every.items():
-        for line in re.findall(r'^(?:    |\t)?(?:[$#] |.* root )?(zklock .*)$', body, re.MULTILINE):
+        for line in re.findall(r'^ *(?:[$#] |.* root )?(zklock .*)$', body, re.MULTILINE):
             words = line.split(' -- ')[0].split()
             for word in words[1:]:
                 if re.fullmatch(r'--?[a-zA-Z][\w-]*', word) and word not in options:
                     yield f'{where}: zklock has no option {word}'
-        for verb, rest in re.findall(r'[`_*]zklock ([a-z]+)\b([^`_*]*)', body):
+        for verb, rest in re.findall(r'[`*]zklock ([a-z]+)\b([^`*]*)', body):
             if verb not in verbs and ' --' not in rest:
                 yield f'{where}: zklock has no command {verb}'
-        for option in re.findall(r'[`_]-o ([a-z_\\]+)[=`_]', body):
-            if plain(option) not in mount_options:
-                yield f'{where}: zklockfs has no option {plain(option)}'
+        for option in re.findall(r'`-o ([a-z_]+)[=`]', body):
+            if option not in mount_options:
+                yield f'{where}: zklockfs has no option {option}'
 
 
 def main():
@@ -258,11 +256,11 @@ def main():
     defined = definitions(root)
     if sum(map(len, defined.values())) < 2000:
         wrong.append('few functions were found')
-    for file in (*tracked(root, '*.scd'), 'README.md', 'examples/README.md', 'tests/bench/README.md'):
+    for file in (*page_files(root), 'README.md', 'examples/README.md', 'tests/bench/README.md'):
         wrong += hard_english(file, text(root, file))
     for file in markdown:
         wrong += wrong_links(root, file)
-        if file.startswith(SOURCES):
+        if file.startswith(SOURCES) and not file.startswith('fs/pages/'):
             wrong += wrong_functions(root, file, defined)
         if file != '.github/CHANGELOG.md':      # it tells of what was there
             wrong += wrong_files(root, file)

@@ -12,7 +12,7 @@ import sys
 
 RULES, MUTANTS = 'lockcore/RULES.md', 'tests/sim/mutants.py'
 SENTENCE_WORDS, LINE = 40, 120
-CITING = ('.c', '.h', '.py', '.sh', '.md', '.scd', '.build')
+CITING = ('.c', '.h', '.py', '.sh', '.md', '.build')
 # They tell of what was there: rules by the numbers that they had.
 HISTORY = ('.github/CHANGELOG.md', 'tests/FIGURES.md')
 

@@ -19,7 +19,7 @@ done >"$work"
 grep -qx 'tests/style/shell.sh' "$work" || { echo 'no scripts were found' >&2; exit 1; }
 # SC2329: later versions do not see that a function is called by its name in a variable.
 xargs -d '\n' shellcheck -x -e SC2329 <"$work" >&2
-grep -E '^ *(command )?exec 9<>' README.md fs/pages/*.scd examples/*.sh >"$work"
+grep -E '^ *(command )?exec 9<>' README.md fs/pages/*.md examples/*.sh >"$work"
 if grep -v '|| exit' "$work" >&2; then exit 1; fi
 # 75 is a lock that somebody else has; an exec that failed does not know that.
-! grep -nE '<>.*exit 75' README.md fs/pages/*.scd examples/*.sh examples/demo examples/kubernetes/* examples/zklock/*.scd >&2
+! grep -nE '<>.*exit 75' README.md fs/pages/*.md examples/*.sh examples/demo examples/kubernetes/* >&2

@@ -25,6 +25,7 @@ ELSEWHERE = {
     'tests/run': 'the test that runs this one',
     "web1$ zklock -r 'nightly": 'demo.py compares it with what the demo prints',
     '0 3 * * *': 'states.py runs each line for crontab(5)',
+    "echo 'OPTIONS=": 'tests/debian/ensemble runs these lines of zklockfs-guide(7)',
     'command exec': 'idioms.py runs it beside the same script of other pages',
 }
 
@@ -132,6 +133,20 @@ def deploy(gate, a):
     check_equal((process.communicate(timeout=WAIT_SECONDS), process.returncode), (('', ''), 0), line)
 
 
+def semaphore(gate, a):
+    line = block('zklock --make').strip()
+    slots = int(re.search(r'--slots (\d+)', line)[1])
+    gate.tool('simulate', gate_words(gate, 'simulate'))
+    environ = environment(a, PATH=f'{gate.tools}:{BUILD}:{os.environ["PATH"]}')
+    jobs = [spawn(['sh', '-c', line], env=environ, stdin=subprocess.DEVNULL) for _ in range(slots + 1)]
+    inside = [gate.arrived('simulate') for _ in range(slots)]
+    gate.nobody('one more than there are slots')
+    inside.pop().let(0)
+    for visitor in (*inside, gate.arrived('simulate')):
+        visitor.let(0)
+    check_equal([job.wait(WAIT_SECONDS) for job in jobs], [0] * len(jobs), line)
+
+
 def python(a, b):
     """It holds while it deploys; it hears of a loss, and that nothing is mounted."""
     text = block('with open').replace('/mnt/locks', a.directory)
@@ -213,6 +228,7 @@ def test(case):
     install(case, server, web1)
     service(gate, web1, web2)
     deploy(gate, web1)
+    semaphore(gate, web1)
     python(web1, web2)
     files(web1)
     reference(web1)

@@ -336,6 +336,14 @@ void locks_flush(struct lc *lc)
 
 /* ---- events ---- */
 
+/* Nobody waits here. An own delete fires the watch, too. */
+static void names_changed(struct lock *lock)
+{
+	if (lock->takers.all && lock->takers.all->prev->entry.state == ENTRY_PRESENT)
+		known_meet(lock);
+	reuse_end(lock);
+}
+
 static void lock_changed(struct lock *lock, enum ensemble_change change)
 {
 	switch (change) {
@@ -355,7 +363,7 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 	case ENSEMBLE_NAMES:
 		lock->lists.watching = 0;
 		if (lock->takers.waiting == 0)
-			reuse_end(lock);
+			names_changed(lock);
 		else if (lock->node.slots > 1 || !last_is_repeated(lock))
 			lock_want_list(lock); /* else our own create fires it, too */
 		lock->lists.names_wanted = lock->node.slots > 1 && lock->takers.waiting > 0;

@@ -14,7 +14,8 @@
  *
  * Briefly. A spare entry is in the way of a taker of another host that will not wait, and nobody
  * holds. So it stays for the time of one create at most, in which that taker meets an entry that is
- * being deleted, too; and only for a process that has taken the lock again within that time before.
+ * being deleted, too; and only for a process that has taken the lock again within that time before,
+ * in a lock that no other client has used lately.
  *
  * No queue. An entry is spare only if its taker is the only one of this mount in the lock, and a
  * listing of that entry, or an event of the lock's names since then, has shown nobody else. Who
@@ -44,6 +45,8 @@
 #define REUSE_US LONG_HOLD_US
 /* An entry is spare for this time at most, however slow a create is. */
 #define REUSE_IDLE_US 500
+/* Nothing is spare in a lock that another client has used within this time. */
+#define REUSE_ALONE_US 1000000
 
 static int64_t longest(const struct lc *lc)
 {
@@ -69,6 +72,12 @@ static bool is_plain(const struct lc_taker *taker)
 	       !data->dirty && !data->pending && !taker->told_token && data->pid != 0;
 }
 
+/* No other client was here lately. */
+static bool is_left_alone(const struct lock *lock)
+{
+	return lc_now(lock->lc) - lock->known.met_us > REUSE_ALONE_US;
+}
+
 static bool is_alone(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
@@ -84,7 +93,7 @@ static bool may_be_spare(const struct lc_taker *taker)
 
 	return taker->entry.repeated && taker->told_taken && taker_holds_entry(taker) &&
 	       known_is_first(entry) && !entry->gone && entry->pending == 0 && is_plain(taker) &&
-	       is_alone(taker) && session_may_grant(lc) &&
+	       is_alone(taker) && is_left_alone(entry->lock) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
 }
 
@@ -94,7 +103,7 @@ bool reuse_is_repeated(const struct lock *lock, const struct lc_request *request
 
 	return lock->lc->config.reuse && request->pid != 0 && last->pid == request->pid &&
 	       last->uid == request->uid &&
-	       lc_now(lock->lc) - last->left_us < longest_idle(lock->lc);
+	       lc_now(lock->lc) - last->left_us < longest_idle(lock->lc) && is_left_alone(lock);
 }
 
 bool reuse_leave(struct lc_taker *taker)

@@ -170,6 +170,8 @@ void known_present(struct entry *entry, bool made)
 	}
 	placed = comes_next(entry);
 	lock->known.overtaken = lock->known.last >= 0 && !placed;
+	if (lock->known.overtaken)
+		known_meet(lock);
 	if (!placed)
 		return;
 	insert(lock, begin_own(entry));
@@ -216,6 +218,8 @@ bool known_listed(struct lock *lock, const struct queue *queue, struct entry *co
 		else if (!queue->in_zone) /* there one read has shown it, before others were read */
 			known_see(known->own);
 	}
+	if (lock->known.others > 0)
+		known_meet(lock);
 	lock->known.last = last;
 	lock->known.in_zone = queue->in_zone;
 	return true;

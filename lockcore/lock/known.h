@@ -46,6 +46,12 @@ static inline void known_see(struct entry *entry)
 	lock_touch(entry->lock);
 }
 
+/* Another client's entry is there, or was until just now. */
+static inline void known_meet(struct lock *lock)
+{
+	lock->known.met_us = lc_now(lock->lc);
+}
+
 /* The entry was seen, as in K3 of pure/next.h. */
 static inline bool known_is_seen(const struct entry *entry)
 {

@@ -61,6 +61,7 @@ struct lock_known {
 	uint64_t era;    /* grows when what was seen says nothing any more */
 	bool in_zone;    /* the numbers are no order: NAME_NUMBER_ZONE */
 	bool overtaken;  /* another client's create came before our last one */
+	int64_t met_us;  /* when another client's entry was noticed last; 0: never */
 };
 
 /* lock_watch.c: the entries of other clients that are watched. */

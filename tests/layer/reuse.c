@@ -422,6 +422,56 @@ static void somebody_is_there(void **state)
 	assert_false(taker->entry.repeated);
 }
 
+/* An entry of another client was noticed, in each of three ways: for a second no entry is kept. */
+static void others_were_here(void **state)
+{
+	(void)state;
+	for (size_t how = 0; how < 3; how++) {
+		struct rig *rig = takers_begin();
+		struct lc_taker *taker = hold_again(rig);
+		int next = 3;
+
+		if (how == 0)
+			takers_change(rig, "", ENSEMBLE_NAMES);
+		else
+			reuse_end(taker->entry.lock);
+		leave(rig, taker);
+		if (how == 1) { /* a listing shows it */
+			taker = take(rig);
+			takers_turn(rig);
+			takers_answer_made(rig, taker, next++);
+			takers_answer_list(rig, "#4-3 " OTHER(4));
+			leave(rig, taker);
+			next++;
+		} else if (how == 2) { /* a number is missing */
+			leave(rig, hold(rig, ++next));
+			next++;
+		}
+		taker = hold(rig, next++);
+		expect(!taker->entry.repeated, "how %zu, at once", how);
+		leave(rig, taker);
+		takers_run(rig, SECOND);
+		leave(rig, hold(rig, next++));
+		expect(hold(rig, next)->entry.repeated, "how %zu, after a second", how);
+		rig_forget(rig);
+		takers_end(rig);
+	}
+}
+
+/* What fires the watch is the own delete. */
+static void nobody_was_here(void **state)
+{
+	struct rig *rig = *state;
+
+	takers_leave(rig, hold_again(rig));
+	takers_run(rig, IDLE_US);
+	rig_expect_sent(rig, "delete /locks/a/#3-2");
+	takers_change(rig, "", ENSEMBLE_NAMES);
+	takers_answer_error(rig, ENSEMBLE_OK);
+	leave(rig, hold(rig, 3));
+	assert_true(hold(rig, 4)->entry.repeated);
+}
+
 /* ---- tokens ---- */
 
 static void one_token_one_hold(void **state)
@@ -492,6 +542,8 @@ int main(void)
 		TAKERS_TEST(somebody_asks),
 		TAKERS_TEST(token_is_shown),
 		TAKERS_TEST(somebody_is_there),
+		cmocka_unit_test(others_were_here),
+		TAKERS_TEST(nobody_was_here),
 		TAKERS_TEST(one_token_one_hold),
 		TAKERS_TEST(limits_are_its_own),
 		TAKERS_TEST(not_told_in_time),

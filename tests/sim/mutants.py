@@ -1594,6 +1594,26 @@ mutant(43, 'repeated_after_a_rest', 'reuse.c',
        'last->left_us < longest_idle(lock->lc)',
        'last->left_us < longest(lock->lc)',
        REUSE)
+mutant(43, 'spare_beside_others', 'reuse.c',
+       'lc_now(lock->lc) - lock->known.met_us > REUSE_ALONE_US',
+       'lock != NULL',
+       REUSE)
+mutant(43, 'missing_number_not_noticed', 'known.c',
+       '\tif (lock->known.overtaken)\n\t\tknown_meet(lock);\n',
+       '',
+       REUSE)
+mutant(43, 'listed_other_not_noticed', 'known.c',
+       '\tif (lock->known.others > 0)\n\t\tknown_meet(lock);\n',
+       '',
+       REUSE)
+mutant(43, 'own_delete_is_another_client', 'listing.c',
+       'if (lock->takers.all && lock->takers.all->prev->entry.state == ENTRY_PRESENT)',
+       'if (lock->takers.all)',
+       REUSE)
+mutant(43, 'event_not_noticed', 'listing.c',
+       'if (lock->takers.all && lock->takers.all->prev->entry.state == ENTRY_PRESENT)',
+       'if (!lock->takers.all)',
+       REUSE)
 mutant(43, 'spare_with_an_answer_under_way', 'reuse.c',
        'entry->pending == 0 && is_plain(taker)',
        'is_plain(taker)',

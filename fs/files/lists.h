@@ -25,6 +25,12 @@ struct dir_list {
 
 struct swept;
 
+/* When a session was renewed last, as the ensemble said a moment ago: text.c. -1: it has ended. */
+#define LIVES_MAX 16
+struct life {
+	int64_t session, renewed_ms, asked_us;
+};
+
 /* Made once for all who read the same directories at the same time. */
 #define DIR_LISTS_MAX 4
 
@@ -42,6 +48,7 @@ struct lists {
 	unsigned swept_count;
 	int64_t forgot_us; /* when it was last learnt that a lock is gone */
 	struct viewer_rest viewers_rest[VIEWERS_RESTING_MAX];
+	struct life lives[LIVES_MAX]; /* by session */
 };
 
 #endif

@@ -254,7 +254,7 @@ static void entries_found(void *ctx, int err, const struct lc_entry_info *infos,
 		return;
 	}
 	for (size_t i = 0; snapshot && i < count; i++)
-		snapshot_learn(snapshot, &infos[i]);
+		snapshot_learn(snapshot, &infos[i], named->begun_us);
 	if (snapshot)
 		entry = snapshot_find(snapshot, named->name);
 	facts = entry ? snapshot_facts(snapshot, entry) : NULL;

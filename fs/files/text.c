@@ -7,12 +7,14 @@
 #include "files/text.h"
 
 #include "files/about.h"
+#include "files/lists.h"
 #include "host/clock.h"
 #include "host/family.h"
 #include "host/row.h"
 #include "request/frontend.h"
 #include "request/parked.h"
 #include "tree/fixed.h"
+#include "tree/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +50,9 @@ void text_reply(struct frontend *front, struct request *req, struct node *node, 
 /* An OPEN whose text has to be asked for. */
 struct opening {
 	struct parked parked;
-	int64_t renewed_ago_ms; /* of an entry: lc_renewed(); -1: not known */
+	/* Of an entry: */
+	int64_t renewed_ago_ms; /* lc_renewed(); -1: not known */
+	int64_t asked_us;       /*   when that was asked */
 };
 
 static void reply_opening(struct opening *opening, const char *text, size_t len, int64_t czxid)
@@ -59,22 +63,25 @@ static void reply_opening(struct opening *opening, const char *text, size_t len,
 	parked_free(parked);
 }
 
+static void reply_infos(struct opening *opening, const struct lc_entry_info *infos, size_t count)
+{
+	struct parked *parked = &opening->parked;
+	struct text text = {0};
+	int r = parked->node->kind == NODE_HOLDER
+	                ? view_holders(infos, count, &text)
+	                : view_entry(&infos[0], opening->renewed_ago_ms, &text);
+
+	if (r == 0)
+		reply_opening(opening, text.data, text.len, 0);
+	else
+		parked_error(parked, r);
+	free(text.data);
+}
+
 static void entries_read(void *ctx, int err, const struct lc_entry_info *infos, size_t count)
 {
-	const struct opening *opening = ctx;
-	struct parked *parked = ctx;
-	struct text text = {0};
-
-	unpark(parked);
-	if (err == 0)
-		err = parked->node->kind == NODE_HOLDER
-		              ? view_holders(infos, count, &text)
-		              : view_entry(&infos[0], opening->renewed_ago_ms, &text);
-	if (err == 0)
-		reply_opening(ctx, text.data, text.len, 0);
-	else
-		parked_error(parked, err);
-	free(text.data);
+	if (unpark_succeeded(ctx, err))
+		reply_infos(ctx, infos, count);
 }
 
 static void value_read(void *ctx, int err, const char *value, size_t len)
@@ -120,12 +127,47 @@ static int ask_info(struct opening *opening)
 	                  entries_read, opening, &parked->call);
 }
 
+static int64_t ago_ms(const struct frontend *front, int64_t then_ms)
+{
+	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
+	int64_t ago = lc_ensemble_ms(front->lc, now_ms) - then_ms;
+
+	return ago > 0 ? ago : 0;
+}
+
+/* The entry as its look-up has read it a moment ago, or NULL. */
+static const struct lc_entry_info *looked_up(const struct frontend *front, const struct node *node)
+{
+	const struct node *queue = node->parent;
+	const struct lc_entry_info *info =
+		queue && queue->snapshot
+			? snapshot_info(queue->snapshot, node->name, front->clock_us())
+			: NULL;
+
+	return info && strcmp(info->entry.znode, node->znode) == 0 ? info : NULL;
+}
+
+static struct life *life_of(const struct frontend *front, const struct lc_entry_info *info)
+{
+	return &front->lists->lives[(uint64_t)info->session % LIVES_MAX];
+}
+
+static void reply_looked_up(struct opening *opening, const struct lc_entry_info *info)
+{
+	struct node *queue = opening->parked.node->parent;
+	char name[QUEUE_NAME_MAX + 1];
+
+	snapshot_name(name, &info->entry);
+	reply_infos(opening, info, 1);
+	snapshot_told(queue->snapshot, name);
+}
+
 static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 {
 	struct opening *opening = ctx;
 	struct parked *parked = ctx;
-	int64_t now_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
-	int64_t ago_ms = lc_ensemble_ms(parked->front->lc, now_ms) - renewed_ms;
+	const struct frontend *front = parked->front;
+	const struct lc_entry_info *info = looked_up(front, parked->node);
 
 	unpark(parked);
 	if (err < 0 && err != -ENOENT) {
@@ -133,20 +175,42 @@ static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 		return;
 	}
 	if (err == 0)
-		opening->renewed_ago_ms = ago_ms > 0 ? ago_ms : 0;
-	park_call(parked, ask_info(opening));
+		opening->renewed_ago_ms = ago_ms(front, renewed_ms);
+	else
+		renewed_ms = -1;
+	if (info)
+		*life_of(front, info) = (struct life){info->session, renewed_ms, opening->asked_us};
+	if (info)
+		reply_looked_up(opening, info);
+	else
+		park_call(parked, ask_info(opening));
 }
 
 /* First whether its mount is alive. */
-static int ask_one_entry(struct opening *opening)
+static void ask_one_entry(struct opening *opening)
 {
 	struct parked *parked = &opening->parked;
+	const struct frontend *front = parked->front;
 	const struct node *node = parked->node;
-	int r = lc_renewed(parked->front->lc, node->lock, parked_uid(parked), node->znode,
-	                   renewed_read, opening, &parked->call);
+	const struct lc_entry_info *info = looked_up(front, node);
+	const struct life *life = info ? life_of(front, info) : NULL;
+	int r;
 
 	opening->renewed_ago_ms = -1;
-	return r == -EINVAL ? ask_info(opening) : r;
+	opening->asked_us = front->clock_us();
+	if (life && life->session == info->session &&
+	    opening->asked_us - life->asked_us < SNAPSHOT_OPEN_US) {
+		if (life->renewed_ms >= 0)
+			opening->renewed_ago_ms = ago_ms(front, life->renewed_ms);
+		reply_looked_up(opening, info);
+		return;
+	}
+	r = lc_renewed(front->lc, node->lock, parked_uid(parked), node->znode, renewed_read,
+	               opening, &parked->call);
+	if (r == -EINVAL && info)
+		reply_looked_up(opening, info);
+	else
+		park_call(parked, r == -EINVAL ? ask_info(opening) : r);
 }
 
 static int ask_for(struct opening *opening)
@@ -161,7 +225,7 @@ static int ask_for(struct opening *opening)
 	if (node->kind == NODE_SLOTS)
 		return lc_stat(lc, node->lock, parked_uid(parked), slots_read, opening,
 		               &parked->call);
-	return node->kind == NODE_ENTRY ? ask_one_entry(opening) : ask_info(opening);
+	return ask_info(opening);
 }
 
 static bool is_writable(const struct node *node)
@@ -197,7 +261,9 @@ void text_open(struct frontend *front, struct request *req, struct node *node, i
 		return;
 	}
 	opening = park(front, req, node, sizeof(*opening));
-	if (opening)
+	if (opening && node->kind == NODE_ENTRY)
+		ask_one_entry(opening);
+	else if (opening)
 		park_call(&opening->parked, ask_for(opening));
 }
 

@@ -2,6 +2,7 @@
 #include "tree/snapshot.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 struct snapshot_item {
 	bool read;
 	struct entry_facts facts;
+	struct lc_entry_info *info; /* for who opens it; or NULL */
+	int64_t asked_us;           /*   it is not older than that */
 };
 
 struct snapshot {
@@ -22,6 +25,7 @@ struct snapshot {
 	char *names;                 /* what their znode points to */
 	struct snapshot_item *items; /* one for each of them */
 	size_t next, window;         /* where the last reading ended, and how long it was */
+	size_t first;                /* where it began: those before have no info */
 };
 
 void snapshot_name(char ret_name[QUEUE_NAME_MAX + 1], const struct lc_entry *entry)
@@ -67,10 +71,20 @@ struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
 	return snapshot;
 }
 
+/* Of the last reading, from its first to its last. */
+static void forget_infos(struct snapshot *snapshot)
+{
+	for (size_t i = snapshot->first; i < snapshot->next; i++) {
+		free(snapshot->items[i].info);
+		snapshot->items[i].info = NULL;
+	}
+}
+
 void snapshot_free(struct snapshot *snapshot)
 {
 	if (!snapshot)
 		return;
+	forget_infos(snapshot);
 	free(snapshot->entries);
 	free(snapshot->items);
 	free(snapshot->names);
@@ -156,11 +170,30 @@ size_t snapshot_ahead(struct snapshot *snapshot, const struct lc_entry *entry)
 	while (count < snapshot->window && first + count < snapshot->count &&
 	       !snapshot->items[first + count].read)
 		count++;
+	forget_infos(snapshot);
+	snapshot->first = first;
 	snapshot->next = first + count;
 	return count;
 }
 
-void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
+static bool is_of_last_reading(const struct snapshot *snapshot, const struct snapshot_item *item)
+{
+	size_t i = (size_t)(item - snapshot->items);
+
+	return i >= snapshot->first && i < snapshot->next;
+}
+
+/* NULL: its reason is long, or there is no memory. */
+static struct lc_entry_info *copy_info(const struct lc_entry_info *info)
+{
+	size_t len = strlen(info->reason);
+	size_t size = offsetof(struct lc_entry_info, reason) + len + 1;
+	struct lc_entry_info *copy = len <= SNAPSHOT_REASON_MAX ? malloc(size) : NULL;
+
+	return copy ? memcpy(copy, info, size) : NULL;
+}
+
+void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info, int64_t asked_us)
 {
 	char name[QUEUE_NAME_MAX + 1];
 	const struct lc_entry *entry;
@@ -181,4 +214,34 @@ void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info)
 		.since_ms = entry->held && info->held_since_ms >= 0 ? info->held_since_ms
 	                                                            : info->queued_since_ms,
 	};
+	free(item->info);
+	item->info = is_of_last_reading(snapshot, item) ? copy_info(info) : NULL;
+	item->asked_us = asked_us;
+	if (item->info)
+		item->info->entry.znode = entry->znode;
+}
+
+static struct snapshot_item *item_of(const struct snapshot *snapshot, const char *name)
+{
+	const struct lc_entry *entry = snapshot_find(snapshot, name);
+
+	return entry ? &snapshot->items[entry - snapshot->entries] : NULL;
+}
+
+const struct lc_entry_info *snapshot_info(const struct snapshot *snapshot, const char *name,
+                                          int64_t now_us)
+{
+	const struct snapshot_item *item = item_of(snapshot, name);
+
+	return item && now_us - item->asked_us < SNAPSHOT_OPEN_US ? item->info : NULL;
+}
+
+void snapshot_told(struct snapshot *snapshot, const char *name)
+{
+	struct snapshot_item *item = item_of(snapshot, name);
+
+	if (!item)
+		return;
+	free(item->info);
+	item->info = NULL;
 }

@@ -2,7 +2,8 @@
  *
  * snapshot.h - a queue as it was at one moment, so that the lookups of one `ls -l` do not
  * each list it again, nor each read one entry: where one is looked up after the other,
- * those that follow are read beforehand. Good for SNAPSHOT_US.
+ * those that follow are read beforehand. Good for SNAPSHOT_US. What was read beforehand is also
+ * told to the next one who opens the entry's file, if that is soon.
  */
 #ifndef FS_SNAPSHOT_H
 #define FS_SNAPSHOT_H
@@ -12,6 +13,9 @@
 #define SNAPSHOT_US 1000000
 /* Entries read at a time. */
 #define SNAPSHOT_AHEAD 256
+/* How long after that, and with how many bytes of a reason, an entry is told to who opens it. */
+#define SNAPSHOT_OPEN_US 200000
+#define SNAPSHOT_REASON_MAX 128
 
 /* Digits, mode, pid, host, repeat. */
 #define QUEUE_NAME_MAX (20 + 1 + 9 + 1 + 10 + 1 + LC_HOST_MAX + 1 + 10)
@@ -45,6 +49,10 @@ const struct entry_facts *snapshot_facts(const struct snapshot *snapshot,
 /* How many to read now from this one on: the more, the longer they are asked for one after
  * the other. */
 size_t snapshot_ahead(struct snapshot *snapshot, const struct lc_entry *entry);
-void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info);
+void snapshot_learn(struct snapshot *snapshot, const struct lc_entry_info *info, int64_t asked_us);
+/* What was read of that entry a moment ago, until it is told. NULL: it has to be read. */
+const struct lc_entry_info *snapshot_info(const struct snapshot *snapshot, const char *name,
+                                          int64_t now_us);
+void snapshot_told(struct snapshot *snapshot, const char *name);
 
 #endif

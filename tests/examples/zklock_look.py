@@ -123,6 +123,12 @@ def everything(a, b):
     until(lambda: errno_of(os.rmdir, a.path('two words')) == 0, 'the lock is removed')
 
 
+def asked_by_ls(mount):
+    before = mount.metric('requests_total')
+    check_equal(len(check_run(mount, ['ls', 'svcb'], 0, 'ls').splitlines()), 1 + 151, 'a pipe gets all')
+    return mount.metric('requests_total') - before
+
+
 def long_queue(server, a):
     """What a look at a lock asks depends on its holders, not on its waiters; a terminal gets a hundred lines."""
     name = '_c_' + '-'.join(['12345678', '1234', '1234', '1234', '%012x']) + '-a.%d-lock-'
@@ -135,7 +141,8 @@ def long_queue(server, a):
     check('\n150 wait for it already\n' in check_run(a, ['why', 'svcb'], 75, 'why'), 'why')
     asked = a.metric('requests_total') - before
     check(asked < 50, f'zklock why asks {asked} times')
-    check_equal(len(check_run(a, ['ls', 'svcb'], 0, 'ls').splitlines()), 1 + 151, 'a pipe gets all')
+    # A machine that stands still for a moment asks for some of them again.
+    until(lambda: asked_by_ls(a) < 151 + 50, 'a pipe gets all by one walk')
     master, slave = os.openpty()
     with spawn([ZKLOCK, 'ls', 'svcb'], env=environment(a), stdout=slave) as process:
         os.close(slave)

@@ -309,15 +309,17 @@ static const struct lc_entry *find(const struct snapshot *snapshot, const struct
 	return snapshot_find(snapshot, name);
 }
 
+#define ASKED_US 5000000
+
 static void learn(struct snapshot *snapshot, const struct lc_entry *entry, int64_t uid)
 {
-	static struct lc_entry_info info;
+	static struct lc_entry_info info = {.reason = "why"};
 
 	info.entry = *entry;
 	info.uid = uid;
 	info.queued_since_ms = 1000 + uid;
 	info.held_since_ms = uid == 2 ? -1 : 5000 + uid; /* of a short hold it is not known */
-	snapshot_learn(snapshot, &info);
+	snapshot_learn(snapshot, &info, ASKED_US);
 }
 
 /* In order, as `ls -l` asks: few readings for all, and each entry in one of them only. */
@@ -372,6 +374,71 @@ static void here_and_there(void **state)
 	snapshot_free(snapshot);
 }
 
+static const struct lc_entry_info *info_at(const struct snapshot *snapshot,
+                                           const struct lc_entry *entry, int64_t now_us)
+{
+	char name[QUEUE_NAME_MAX + 1];
+
+	snapshot_name(name, entry);
+	return snapshot_info(snapshot, name, now_us);
+}
+
+static void tell(struct snapshot *snapshot, const struct lc_entry *entry)
+{
+	char name[QUEUE_NAME_MAX + 1];
+
+	snapshot_name(name, entry);
+	snapshot_told(snapshot, name);
+}
+
+/* What was read ahead is told to one open, soon. The next reading forgets it. */
+static void for_who_opens(void **state)
+{
+	static struct lc_entry entries[MANY];
+	struct snapshot *snapshot = take_many(entries);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		size_t count = snapshot_ahead(snapshot, find(snapshot, &entries[i]));
+
+		for (size_t k = 0; k < count; k++)
+			learn(snapshot, find(snapshot, &entries[(size_t)i + k]), i + (int)k);
+	}
+	assert_null(info_at(snapshot, &entries[0], ASKED_US)); /* of the reading before */
+	assert_null(info_at(snapshot, &entries[1], ASKED_US + SNAPSHOT_OPEN_US));
+	assert_int_equal(info_at(snapshot, &entries[2], ASKED_US + SNAPSHOT_OPEN_US - 1)->uid, 2);
+	assert_string_equal(info_at(snapshot, &entries[1], ASKED_US)->reason, "why");
+	assert_string_equal(info_at(snapshot, &entries[1], ASKED_US)->entry.znode, "x");
+	tell(snapshot, &entries[1]);
+	assert_null(info_at(snapshot, &entries[1], ASKED_US));
+	assert_non_null(snapshot_facts(snapshot, find(snapshot, &entries[1])));
+	assert_non_null(info_at(snapshot, &entries[2], ASKED_US));
+	/* An answer that comes late, of a reading before the last one, is not kept. */
+	learn(snapshot, find(snapshot, &entries[0]), 0);
+	assert_null(info_at(snapshot, &entries[0], ASKED_US));
+	snapshot_free(snapshot);
+}
+
+/* Thousands of long reasons would fill the memory. */
+static void without_long_reasons(void **state)
+{
+	static struct lc_entry entries[MANY];
+	static struct lc_entry_info info;
+	struct snapshot *snapshot = take_many(entries);
+
+	(void)state;
+	assert_int_equal(snapshot_ahead(snapshot, find(snapshot, &entries[0])), 1);
+	info.entry = entries[0];
+	memset(info.reason, 'r', SNAPSHOT_REASON_MAX);
+	snapshot_learn(snapshot, &info, ASKED_US);
+	assert_string_equal(info_at(snapshot, &entries[0], ASKED_US)->reason, info.reason);
+	info.reason[SNAPSHOT_REASON_MAX] = 'r';
+	snapshot_learn(snapshot, &info, ASKED_US);
+	assert_null(info_at(snapshot, &entries[0], ASKED_US));
+	assert_non_null(snapshot_facts(snapshot, find(snapshot, &entries[0])));
+	snapshot_free(snapshot);
+}
+
 /* Answers for entries of an older snapshot are not taken. */
 static void others_are_not_learnt(void **state)
 {
@@ -403,6 +470,8 @@ int main(void)
 		cmocka_unit_test(ten_thousand),
 		cmocka_unit_test(one_after_the_other),
 		cmocka_unit_test(here_and_there),
+		cmocka_unit_test(for_who_opens),
+		cmocka_unit_test(without_long_reasons),
 		cmocka_unit_test(others_are_not_learnt),
 	};
 

@@ -233,12 +233,14 @@ static void tell_what_follows(const struct mount *mount, const struct entry *ent
 	health_free(&health);
 	entry_who(entry, who);
 	if (!here)
-		warnx("%s is stopped only below zklock, or if its mount has on_lost; otherwise it "
-		      "goes on without the lock until it looks",
+		warnx("%s is stopped only if zklock started it, or if its mount has on_lost; "
+		      "otherwise it "
+		      "keeps running without the lock until it looks",
 		      who);
 	else if (strcmp(on_lost, "none") == 0)
-		warnx("%s is stopped only below zklock, as this mount has no on_lost; otherwise it "
-		      "goes on without the lock until it looks",
+		warnx("%s is stopped only if zklock started it, as this mount has no on_lost; "
+		      "otherwise it "
+		      "keeps running without the lock until it looks",
 		      who);
 }
 

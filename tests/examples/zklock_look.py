@@ -58,7 +58,7 @@ def queue(a, b):
     check_run(a, ['why', 'svca'], 75, 'why beside a lease')
     fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     check('-b: evicted\n' in check_run(a, ['evict', 'svca', 'holder'], 0, 'evict the holder',
-                                        f'process {holder.pid} (python3) on b is stopped only below zklock, or if its mount has on_lost'), 'evict')
+                                        f'process {holder.pid} (python3) on b is stopped only if zklock started it, or if its mount has on_lost'), 'evict')
     watch.check(0, 20, 'zklock beside a lease')
     os.close(lease)
     until(lambda: not a.queue('svca'), 'evicted')

@@ -3,7 +3,7 @@
 """Is every rule of the engine tested? One rule after the other is taken out of a copy of
 lockcore/, and the simulation, or a unit test, has to notice.
 
-    mutants.py [--jobs N] [--every N] [NAME...]
+    mutants.py [--jobs N] [--every N] [--build DIRECTORY] [NAME...]
     mutants.py --stale    # checks only whether all mutants still apply
 
 A row of the table has the number of the rule (lockcore/RULES.md), the name of the mutant, the
@@ -1826,6 +1826,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--every', type=int, default=1, metavar='N', help='only each Nth of the table')
+    parser.add_argument('--build', metavar='DIRECTORY', help='take the objects of this build')
     parser.add_argument('--stale', action='store_true', help='only see whether each of them still applies')
     parser.add_argument('names', nargs='*', metavar='NAME')
     options = parser.parse_args()
@@ -1841,7 +1842,7 @@ def main():
     verdicts = []
     with tempfile.TemporaryDirectory() as directory, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        works = Works(directory, sorted({m.judge.source for m in MUTANTS if isinstance(m.judge, Unit)}))
+        works = Works(directory, sorted({m.judge.source for m in chosen if isinstance(m.judge, Unit)}), options.build)
         works.build(pool)
         print('rule  mutant                                    seed  caught by')
         for this, caught in zip(chosen, pool.map(lambda this: examine(works, this), chosen)):

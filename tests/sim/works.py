@@ -3,6 +3,7 @@
 replaced: for mutants.py and mutate.py."""
 
 import glob
+import json
 import os
 import re
 import resource
@@ -73,12 +74,19 @@ def is_of_engine(path):
     return all(os.path.exists(f'{ROOT}/lockcore/{name}') or name == 'unit.h' for name in names)
 
 
+def built_objects(build):
+    """The objects of a build directory, by their sources: those of its zklockfs and its sim."""
+    with open(build + '/compile_commands.json', encoding='utf-8') as commands:
+        return {os.path.realpath(f'{build}/{entry["file"]}'): f'{build}/{entry["output"]}' for entry in json.load(commands)
+                if entry['output'].startswith(('lockcore/', 'tests/world/libworld', 'tests/sim/sim.p/'))}
+
+
 class Works:
     """The compiled files, in one temporary directory. `units`: tests with a main() of their own,
-    as paths from the root of the repository."""
+    as paths from the root of the repository. `build`: a build directory whose objects are taken."""
 
-    def __init__(self, directory, units):
-        self.directory = directory
+    def __init__(self, directory, units, build=None):
+        self.directory, self.built = directory, built_objects(build) if build else {}
         self.unit_paths = [f'{ROOT}/{unit}' for unit in units]
         self.engine, self.simulation, self.units = {}, [], {}
         self.world, self.port = directory + '/libworld.a', directory + '/libport.a'
@@ -89,9 +97,10 @@ class Works:
         world = [path for path in find('tests/world/*.c') if stem(path) != 'test_world'] + \
             find('tests/layer/rig.c') + find('tests/layer/takers.c')
         port = port_sources() + find('tests/layer/client.c')
+        needed = engine + simulation + world + port + self.unit_paths
         todo = {path: pool.submit(compile_file, path, f'{self.directory}/{i}-{stem(path)}.o')
-                for i, path in enumerate(engine + simulation + world + port + self.unit_paths)}
-        objects = {path: future.result() for path, future in todo.items()}
+                for i, path in enumerate(needed) if path not in self.built}
+        objects = {**self.built, **{path: future.result() for path, future in todo.items()}}
         self.engine = {os.path.basename(path): objects[path] for path in engine}
         self.simulation = [objects[path] for path in simulation]
         self.units = {os.path.relpath(path, ROOT): objects[path] for path in self.unit_paths}

@@ -6,6 +6,7 @@
 #include "hold/hold.h"
 #include "host/clock.h"
 #include "host/log.h"
+#include "host/memory.h"
 #include "setup/ready.h"
 #include "setup/servers.h"
 #include "store/store.h"
@@ -165,6 +166,7 @@ void contact_tend(struct contact *contact, struct frontend *front, const struct 
 	if (!looks)
 		return;
 	contact->looked_us = front->clock_us();
+	memory_tend(status.waiters + status.leaving, &contact->waiters);
 	/* Without contact, or a lease, this outage may have caused losses. */
 	if (contact->is && status.lease_left_us > 0)
 		contact->losses = count_losses(front, &status);

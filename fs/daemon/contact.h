@@ -18,6 +18,7 @@ struct contact {
 	bool told_over;   /* that the lease is over */
 	unsigned long sessions, losses; /* their counts at the last contact */
 	int64_t looked_us;
+	unsigned waiters;       /* the most at a look: memory_tend() */
 	char told[CONTACT_MAX]; /* to systemd */
 };
 

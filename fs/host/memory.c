@@ -19,9 +19,22 @@
 /* As much as a tenth of all memory. */
 #define SCORE_STEP 100
 #define SCORE_MAX 1000
+/* So many waiters have some two MiB. */
+#define MANY 1000
+
 void memory_begin(void)
 {
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+}
+
+void memory_tend(unsigned used, unsigned *most)
+{
+	if (used > *most)
+		*most = used;
+	if (*most < MANY || used > *most / 8)
+		return;
+	*most = used;
+	(void)malloc_trim(0);
 }
 
 void *memory_share(size_t size)

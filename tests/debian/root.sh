@@ -12,13 +12,16 @@
 #   root_install ROOT PACKAGE...    more packages; "build-dep DIRECTORY" for those of a build
 #   root_enter ROOT COMMAND...      runs the command there
 #   root_boot ROOT COMMAND          the same as a service of its own systemd
+#   root_host ROOT                  boots its systemd in the background: one of several hosts
+#   root_type ROOT LINE             runs in a shell of that host
+#   root_end ROOT                   the host dies
 #
 # MIRROR names another mirror. With ZKLOCKFS_ROOTS=DIR the fresh roots are kept there as
 # archives, and used again.
 
 MIRROR=${MIRROR:-http://deb.debian.org/debian}
 work=   # made by root_begin
-inside=
+inside=()
 source_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
 
 die() {
@@ -42,7 +45,7 @@ root_finish() {
     local status=$?
     trap - EXIT INT TERM
     # All processes in there end with this one.
-    [ -z "$inside" ] || kill -KILL "$inside" 2>/dev/null && wait "$inside" 2>/dev/null
+    [ ${#inside[@]} -eq 0 ] || { kill -KILL "${inside[@]}"; wait "${inside[@]}"; } 2>/dev/null
     # Mount points are immutable.
     find "$work" -xdev -type d -perm 000 -exec chattr -i {} + 2>/dev/null
     rm -rf --one-file-system "$work"
@@ -151,15 +154,19 @@ exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     chroot . /bin/sh -c "umount -l /old && exec \"\$@\"" root_init "$@"
 '
 
-root_enter() {
+# In the background, because a signal interrupts `wait` at once.
+root_start() {
     need ip iproute2
-    # In the background, because a signal interrupts `wait` at once.
     unshare --mount --net --pid --ipc --uts --cgroup --fork --kill-child --propagation private \
         bash -c "$root_init" root_init "$@" &
-    inside=$!
-    wait "$inside"
+    inside+=($!)
+}
+
+root_enter() {
+    root_start "$@"
+    wait "${inside[-1]}"
     set -- $?
-    inside=
+    unset 'inside[-1]'
     return "$1"
 }
 
@@ -190,4 +197,32 @@ ExecStart=$2
 UNIT
     : >"$root/booted.log"
     root_enter "$root" /sbin/init --unit=booted.target --log-level=warning
+}
+
+declare -A root_pid=()
+# The process outside of a host's namespaces has its network, and is the parent of its systemd.
+root_host() {
+    root_start "$1" /sbin/init --log-level=warning >/dev/null
+    root_pid[$1]=${inside[-1]}
+    root_unshared "${inside[-1]}"
+}
+
+# The process has a network of its own.
+root_unshared() {
+    while [ "/proc/$1/ns/net" -ef /proc/self/ns/net ]; do sleep 0.05; done
+    [ -e "/proc/$1/ns/net" ] || die 'no network of its own'
+}
+
+root_type() {
+    local init
+    init=$(cat "/proc/${root_pid[$1]}/task/${root_pid[$1]}/children") || return
+    init=${init%% *}
+    nsenter -t "$init" -m -u -i -n -p -C -r -w env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        HOME=/root LC_ALL=C.UTF-8 bash -c "cd && $2"
+}
+
+root_end() {
+    local number
+    { kill -KILL "${root_pid[$1]}"; wait "${root_pid[$1]}"; } 2>/dev/null
+    for number in "${!inside[@]}"; do [ "${inside[number]}" != "${root_pid[$1]}" ] || unset "inside[number]"; done
 }

@@ -10,8 +10,8 @@
 #include "host/clock.h"
 #include "host/log.h"
 #include "host/pause.h"
+#include "host/proc.h"
 #include "host/signals.h"
-#include "host/who.h"
 #include "lockcore.h"
 #include "setup/mount_error.h"
 #include "setup/mountpoint.h"
@@ -321,7 +321,7 @@ static void check_servers(struct loop *loop)
 
 static bool has_line(const char *path, const char *start)
 {
-	char *line = who_read_line(path, start);
+	char *line = proc_read_line(path, start);
 	bool there = line;
 
 	free(line);

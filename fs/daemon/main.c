@@ -23,7 +23,6 @@
 #include "hold/hold.h"
 #include "hold/linger.h"
 #include "host/clock.h"
-#include "host/family.h"
 #include "host/log.h"
 #include "host/memory.h"
 #include "host/process.h"
@@ -58,7 +57,7 @@ static void fuse_log_line(enum fuse_log_level level, const char *format, va_list
 	         "%s", text);
 }
 
-/* Each process that holds a lock costs a descriptor: family_watch(). */
+/* Each process that holds a lock costs a descriptor: process_watch(). */
 #define DESCRIPTORS_WANTED 65536
 /* The daemon needs descriptors of its own, and the supervisor as many again, to give them to the
  * next daemon. */
@@ -84,7 +83,7 @@ static bool has_descriptors(void)
 {
 	rlim_t limit = raise_limit(RLIMIT_NOFILE, DESCRIPTORS_WANTED);
 
-	family_limit(limit);
+	process_limit_fds(limit);
 	if (limit < DESCRIPTORS_LEAST)
 		log_line(LC_ERROR, "cannot start: %d files may be open (ulimit -n), and %d must be",
 		         (int)limit, DESCRIPTORS_LEAST);
@@ -254,7 +253,7 @@ static bool leave_the_command(const struct options *options,
 static bool start_others(const struct options *options, const struct supervisor_config *supervisor,
                          struct guardian **ret_guardian)
 {
-	struct process_ref own;
+	struct process own;
 
 	if (!options->check && !leave_the_command(options, supervisor))
 		return false;

@@ -11,7 +11,7 @@
  * these under the same numbers. All others ended with the old daemon:
  *
  *   the process that writes the log (log.c)   it has ended, too: another one is started
- *   pidfds of other processes (family.h)      opened anew, with a proof that it is the same process
+ *   pidfds of other processes (process.h)     opened anew, with a proof that it is the same process
  *   epoll, timers, signals, the socket to the ensemble, children that answer questions
  *                                             made anew at every start
  *

@@ -15,8 +15,8 @@
 #include "files/lookup.h"
 #include "files/text.h"
 #include "hold/hold.h"
-#include "host/family.h"
 #include "host/log.h"
+#include "host/process.h"
 #include "request/parked.h"
 
 #include <errno.h>
@@ -170,7 +170,7 @@ static void remove_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name)
 		reply_err(req, EPERM);
 		return;
 	}
-	holds_drop(front, family_process((pid_t)req->in.pid), node->lock);
+	holds_drop(front, process_of((pid_t)req->in.pid), node->lock);
 	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
 		park_change(parked, lc_rmdir(front->lc, node->lock, parked_uid(parked), dir_removed,

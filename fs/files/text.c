@@ -9,7 +9,7 @@
 #include "files/about.h"
 #include "files/lists.h"
 #include "host/clock.h"
-#include "host/family.h"
+#include "host/process.h"
 #include "host/row.h"
 #include "request/frontend.h"
 #include "request/parked.h"
@@ -330,13 +330,13 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 int evict_entry(struct parked *parked, lc_done_fn *done)
 {
 	const struct node *node = parked->node;
-	struct caller caller;
+	struct process caller;
 	char command[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], name[128];
 
-	family_see((pid_t)parked->req->in.pid, &caller);
+	process_see((pid_t)parked->req->in.pid, &caller);
 	/* Nothing else shall look like what follows the command. */
 	snprintf(name, sizeof(name), "uid %u pid %d (%s) on %s", (unsigned)parked->by,
-	         (int)caller.process.pid, row_only(command, sizeof(command), caller.command),
+	         (int)caller.pid, row_only(command, sizeof(command), caller.command),
 	         parked->front->facts.host);
 	return lc_evict(
 		parked->front->lc, node->lock, node->znode,

@@ -10,7 +10,7 @@
 
 #include "hold/claim.h"
 #include "hold/hold.h"
-#include "host/family.h"
+#include "host/process.h"
 #include "request/parked.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool belongs_to(const struct hold *hold, const struct writer *writer)
 	const struct claim *claim;
 
 	DL_FOREACH(hold->claims, claim) {
-		bool lives = family_lives(claim->life);
+		bool lives = process_lives(claim->life);
 
 		if (lives && writer->lineage && lineage_find(writer->lineage, claim->pid) >= 0)
 			return true;
@@ -67,7 +67,7 @@ static struct hold *hold_of(const struct parked *parked)
 	struct hold *hold;
 
 	if (parked->by == caller->uid)
-		writer.lineage = family_lineage(family_process((pid_t)caller->pid));
+		writer.lineage = lineage_read(process_of((pid_t)caller->pid));
 	hold = find_hold(parked->front, parked->node->lock, &writer);
 	free(writer.lineage);
 	return hold;

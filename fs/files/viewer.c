@@ -3,7 +3,7 @@
 
 #include "files/lists.h"
 #include "host/clock.h"
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static size_t read_groups(pid_t thread, gid_t groups[VIEWER_GROUPS_MAX])
 	size_t count = 0;
 	char *end;
 
-	(void)who_read_of(thread, "status", text, sizeof(text));
+	(void)proc_read_of(thread, "status", text, sizeof(text));
 	line = strstr(text, "\nGroups:");
 	if (!line)
 		return 0;

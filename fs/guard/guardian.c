@@ -197,7 +197,7 @@ static void dismiss(struct guardian *guardian, uid_t share)
  * answer, so it is there. */
 static uint64_t number_of(pid_t pid)
 {
-	struct process_ref process;
+	struct process process;
 	uint64_t number;
 
 	if (!process_hold(pid, &process))

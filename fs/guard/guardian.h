@@ -39,7 +39,7 @@
 #ifndef FS_GUARDIAN_H
 #define FS_GUARDIAN_H
 
-#include "host/family.h"
+#include "host/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,7 +106,7 @@ bool guardian_leaves(const struct guardian *guardian);
 /* A process that has a lock file open. */
 struct guarded {
 	uid_t uid; /* of the taker; another user's process may have got the file */
-	struct process_id process;
+	struct process process;
 	uint64_t number;  /* process_number() of it; 0: it is asked for, since it waits for us */
 	const char *lock; /* for the log */
 	uint64_t ino;     /* of the lock file */

@@ -27,9 +27,9 @@ static bool may_stop(struct subject *subject, uid_t taker)
 {
 	if (taker == 0)
 		return true;
-	if (!subject->has_status)
-		subject->has_status = process_status(&subject->ref, &subject->status);
-	return subject->has_status && process_obeys(&subject->status, taker);
+	if (!subject->asked)
+		subject->asked = process_ask(&subject->process);
+	return subject->asked && process_obeys(&subject->process, taker);
 }
 
 static int64_t kill_us(const struct look *look, int slot)
@@ -110,9 +110,9 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 		.word = look->losses[slot].word,
 		.opener = slots_look(look->page, slot).pid,
 		.cause = look->losses[slot].cause,
-		.process = &subject->ref,
+		.process = &subject->process,
 	};
-	bool opener = stop.opener == subject->ref.pid;
+	bool opener = stop.opener == subject->process.pid;
 	struct stop_names names;
 
 	if (!may_stop(subject, taker)) {
@@ -137,7 +137,7 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 /* ---- the opener ---- */
 
 /* The process has the same lock file open by another hold. */
-static bool holds_too(const struct look *look, const struct process_ref *process, uint64_t ino)
+static bool holds_too(const struct look *look, const struct process *process, uint64_t ino)
 {
 	int used = atomic_load(&look->page->used);
 
@@ -202,23 +202,24 @@ static bool stop_opener(struct look *look, int slot, int signal)
 	struct slot_now now = slots_look(look->page, slot);
 
 	return !is_lost(look, slot, &now) ||
-	       !process_is(&look->subject.ref, now.start, now.number) ||
-	       holds_too(look, &look->subject.ref, now.ino) || stop(look, slot, now.uid, signal);
+	       !process_is(&look->subject.process, now.start, now.number) ||
+	       holds_too(look, &look->subject.process, now.ino) ||
+	       stop(look, slot, now.uid, signal);
 }
 
 void look_at_opener(struct look *look, int first)
 {
 	static struct own own;
 	pid_t pid = look->openers[first].pid;
-	bool runs = process_open(pid, &look->subject.ref), looked;
-	struct process_ref ref = look->subject.ref;
+	bool runs = process_open(pid, &look->subject.process), looked;
+	struct process ref = look->subject.process;
 
 	own = (struct own){.look = look, .first = first};
 	while (first + own.count < look->opener_count &&
 	       look->openers[first + own.count].pid == pid)
 		own.count++;
 	looked = runs && look_for_own(&own, pid);
-	look->subject = (struct subject){.ref = ref};
+	look->subject = (struct subject){.process = ref};
 	for (int i = 0; i < own.count; i++) {
 		int slot = look->openers[first + i].slot, signal = signal_now(look, slot);
 
@@ -254,10 +255,10 @@ void look_stop_late(struct look *look, int slot, int64_t now_us)
 	if (now.number == 0)
 		return;
 	look->subject = (struct subject){0};
-	if (process_hold(now.pid, &look->subject.ref)) {
+	if (process_hold(now.pid, &look->subject.process)) {
 		atomic_store(&look->shared->dealt[slot], 0); /* whoever has claimed it was ended */
 		(void)stop_opener(look, slot, signal);
-		process_close(&look->subject.ref);
+		process_close(&look->subject.process);
 	}
 	deal(look, slot, signal);
 }
@@ -266,24 +267,22 @@ void look_stop_late(struct look *look, int slot, int64_t now_us)
 
 static void find_ancestors(struct subject *subject)
 {
-	pid_t pid = subject->ref.pid;
-	struct who who;
+	pid_t pid = subject->process.pid;
 
-	while (pid > 1 && subject->generations < GENERATIONS_MAX) {
-		subject->ancestors[subject->generations++] = pid;
-		pid = who_is(pid, &who) ? who.parent : 0;
-	}
+	if (pid > 1)
+		subject->generations =
+			process_line(pid, subject->ancestors, GENERATIONS_MAX, INT64_MAX);
 }
 
 /* The slot was filled for this ancestor, and not for another process of its pid. */
 static bool is_of(const struct look *look, const struct slot_now *now, int generation)
 {
 	const struct subject *subject = &look->subject;
-	struct process_ref process;
+	struct process process;
 	bool is;
 
 	if (generation == 0)
-		return process_is(&subject->ref, now->start, now->number);
+		return process_is(&subject->process, now->start, now->number);
 	if (!process_open(now->pid, &process))
 		return false;
 	is = process_is(&process, now->start, now->number);
@@ -293,9 +292,9 @@ static bool is_of(const struct look *look, const struct slot_now *now, int gener
 
 static int generation_of(const struct subject *subject, pid_t pid)
 {
-	for (int i = 0; pid > 0 && i < subject->generations; i++)
+	for (size_t i = 0; pid > 0 && i < subject->generations; i++)
 		if (subject->ancestors[i] == pid)
-			return i;
+			return (int)i;
 	return GENERATIONS_MAX;
 }
 
@@ -334,7 +333,7 @@ static int nearest_opener(struct look *look, uint64_t ino, struct slot_now *ret_
 
 static bool opener_lives(const struct slot_now *now)
 {
-	struct process_ref process;
+	struct process process;
 	bool lives;
 
 	if (now->pid == 0)
@@ -413,10 +412,10 @@ static bool look_at_file(void *ctx, const struct seen_file *file)
 /* The user of a lost slot might signal it, as far as is known. */
 static bool is_in_reach(const struct look *look)
 {
-	const struct who *status = &look->subject.status;
+	const struct process *process = &look->subject.process;
 
-	return !look->subject.has_status || has_number(&look->uids, 0) ||
-	       has_number(&look->uids, status->real) || has_number(&look->uids, status->saved);
+	return !look->subject.asked || has_number(&look->uids, 0) ||
+	       has_number(&look->uids, process->real) || has_number(&look->uids, process->saved);
 }
 
 static int compare_openers(const void *a, const void *b)
@@ -428,9 +427,9 @@ static int compare_openers(const void *a, const void *b)
  * that. */
 static void note_unseen(struct look *look)
 {
-	const struct opener opener = {.pid = look->subject.ref.pid};
+	const struct opener opener = {.pid = look->subject.process.pid};
 
-	if (process_runs(&look->subject.ref) &&
+	if (process_runs(&look->subject.process) &&
 	    !bsearch(&opener, look->openers, (size_t)look->opener_count, sizeof(opener),
 	             compare_openers))
 		atomic_fetch_add(&look->shared->unseen, 1);
@@ -441,14 +440,14 @@ void look_at_process(struct look *look, pid_t pid, struct scan_place *place, int
 	struct subject *subject = &look->subject;
 
 	place->more = false;
-	*subject = (struct subject){.ref = {.pid = pid, .fd = -1}};
-	subject->has_status = who_is(pid, &subject->status);
-	if (!is_in_reach(look) || !process_open(pid, &subject->ref))
+	*subject = (struct subject){.process = {.pid = pid, .fd = -1}};
+	subject->asked = process_ask(&subject->process);
+	if (!is_in_reach(look) || !process_open(pid, &subject->process))
 		return;
-	subject->has_status = false; /* the status was read before this process was held */
+	subject->asked = false; /* that was before this process was held */
 	if (scan_process(pid, look->page->device, place, cpu_us, look_at_file, look) < 0)
 		note_unseen(look);
-	process_close(&subject->ref);
+	process_close(&subject->process);
 }
 
 void look_prepare(struct look *look)

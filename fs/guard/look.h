@@ -43,10 +43,9 @@ struct look_shared {
 
 /* The process that is looked at. */
 struct subject {
-	struct process_ref ref;
-	struct who status;
-	bool has_status, termed, killed;
-	int generations;                  /* 0: not known yet */
+	struct process process;
+	bool asked, termed, killed;       /* asked: process_ask() */
+	size_t generations;               /* 0: not known yet */
 	pid_t ancestors[GENERATIONS_MAX]; /* the process itself first */
 };
 

@@ -11,7 +11,7 @@
 
 #include "host/clock.h"
 #include "host/mounts.h"
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static bool read_fdinfo(struct seen_file *file)
 	char name[16], text[512], *ino, *mount;
 
 	snprintf(name, sizeof(name), "%d", file->fd);
-	if (!who_read(file->dir, name, text, sizeof(text)))
+	if (!proc_read(file->dir, name, text, sizeof(text)))
 		return false;
 	mount = strstr(text, "\nmnt_id:");
 	ino = mount ? strstr(mount, "\nino:") : NULL;

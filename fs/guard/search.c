@@ -4,7 +4,7 @@
 #include "guard/look.h"
 #include "host/clock.h"
 #include "host/memory.h"
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -307,7 +307,7 @@ static bool wants_to_run(pid_t pid)
 {
 	char text[256], *state;
 
-	if (!who_read_of(pid, "status", text, sizeof(text)))
+	if (!proc_read_of(pid, "status", text, sizeof(text)))
 		return true;
 	state = strstr(text, "\nState:\t");
 	return state && state[strlen("\nState:\t")] == 'R';

@@ -104,15 +104,14 @@ static void name_lock(struct stop_names *who, const struct stops *stops, const s
 static void name_process(struct stop_names *who, const struct stop *stop)
 {
 	char word[ROW_WORD_MAX(LC_COMMAND_MAX) + 1], by[64] = "";
-	struct who status = {0};
-	struct caller caller;
+	struct process process = *stop->process, seen;
 
-	family_see(stop->process->pid, &caller);
-	(void)process_status(stop->process, &status);
-	if (stop->opener != stop->process->pid && stop->opener > 0)
+	process_see(process.pid, &seen);
+	(void)process_ask(&process);
+	if (stop->opener != process.pid && stop->opener > 0)
 		snprintf(by, sizeof(by), ", which has the file of pid %d open", (int)stop->opener);
-	snprintf(who->text, sizeof(who->text), "pid %d (%s) uid %u%s", (int)stop->process->pid,
-	         row_only(word, sizeof(word), caller.command), (unsigned)status.real, by);
+	snprintf(who->text, sizeof(who->text), "pid %d (%s) uid %u%s", (int)process.pid,
+	         row_only(word, sizeof(word), seen.command), (unsigned)process.real, by);
 }
 
 #define WHY_MAX 96

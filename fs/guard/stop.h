@@ -7,9 +7,9 @@
 #ifndef FS_STOP_H
 #define FS_STOP_H
 
+#include "guard/slots.h"
 #include "host/process.h"
 #include "host/row.h"
-#include "guard/slots.h"
 
 /* Why the lock is lost. */
 enum stop_cause {
@@ -26,7 +26,7 @@ struct stop {
 	unsigned word; /* the slot's, of the loss */
 	pid_t opener;  /* the slot's */
 	enum stop_cause cause;
-	const struct process_ref *process;
+	const struct process *process;
 };
 
 struct stops;

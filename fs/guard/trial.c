@@ -107,7 +107,7 @@ static const char *find_by_file(const struct trial *trial)
 
 static const char *stop_found(const struct trial *trial)
 {
-	struct process_ref process;
+	struct process process;
 	int error;
 
 	if (!process_open(trial->pid, &process))

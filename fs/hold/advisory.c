@@ -4,7 +4,6 @@
 #include "guard/guardian.h"
 #include "hold/flock_claim.h"
 #include "hold/hold.h"
-#include "host/family.h"
 #include "host/process.h"
 #include "request/parked.h"
 
@@ -32,7 +31,7 @@ static int see_opener(struct advisory *file, uid_t uid, uint64_t number)
 	const struct node *node = file->lock_file.base.node;
 	const struct guarded guarded = {
 		.uid = uid,
-		.process = file->opener.process,
+		.process = file->opener,
 		.number = number,
 		.lock = node->lock,
 		.ino = node->ino,
@@ -46,10 +45,8 @@ static int see_opener(struct advisory *file, uid_t uid, uint64_t number)
 void advisory_guard(struct open_file *base)
 {
 	struct advisory *file = advisory_of(base);
-	const struct process_ref opener = {.pid = file->opener.process.pid,
-	                                   .fd = file->opener_life};
 
-	(void)see_opener(file, budget_uid(base), process_number(&opener));
+	(void)see_opener(file, budget_uid(base), process_number(&file->opener));
 	record_touch(&base->record);
 }
 
@@ -57,12 +54,11 @@ static int begin_advisory(struct advisory *file, struct request *req)
 {
 	int r;
 
-	file->opener_life = -1;
-	family_identify((pid_t)req->in.pid, &file->opener);
+	process_identify((pid_t)req->in.pid, &file->opener);
 	r = see_opener(file, req->in.uid, 0);
 	if (r < 0)
 		return r;
-	file->opener_life = family_watch(file->opener.process.pid);
+	file->opener.fd = process_watch(file->opener.pid);
 	return 0;
 }
 
@@ -103,7 +99,7 @@ static void part_from(struct advisory *file, pid_t thread)
 		if (!is_by(claim, file) || claim->id.kind != CLAIM_FLOCK)
 			continue;
 		if (!process)
-			process = family_process(thread);
+			process = process_of(thread);
 		if (claim->process.pid == process)
 			flock_claim_disown(claim);
 	}
@@ -130,8 +126,8 @@ static void advisory_close(struct open_file *base)
 
 	drop_claims(file, NULL);
 	guardian_release(base->front->guardian, file->slot);
-	if (file->opener_life >= 0)
-		close(file->opener_life);
+	if (file->opener.fd >= 0)
+		close(file->opener.fd);
 }
 
 /* ---- locking ---- */
@@ -157,7 +153,7 @@ static void take_claim(struct advisory *file, struct request *req, enum claim_ki
 		reply_err(req, EINTR);
 		return;
 	}
-	family_identify((pid_t)req->in.pid, &request.asker);
+	process_identify((pid_t)req->in.pid, &request.asker);
 	flock_claim_take(file->lock_file.base.front, req, &request);
 }
 
@@ -287,7 +283,7 @@ static void describe_lock(const struct frontend *front, const struct node *node,
 
 struct getlk {
 	struct parked parked;
-	struct process_id process;
+	struct process process;
 	uint64_t owner;
 	enum lc_mode mode;
 	unsigned slots;
@@ -332,7 +328,7 @@ static void slots_counted(void *ctx, int err, const struct lc_lock_info *info)
 
 /* The owner, or its process, has such a lock already. */
 static bool has_already(const struct advisory *file, uint64_t owner, enum lc_mode mode,
-                        const struct process_id *asker)
+                        const struct process *asker)
 {
 	const struct flock_claim *own = find_by_fcntl(file->lock_file.base.node, owner);
 	const struct hold *hold =
@@ -351,15 +347,15 @@ static void advisory_getlk(struct open_file *base, struct request *req, uint64_t
 	struct flock free_lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
 	struct parked *parked;
 	enum claim_kind kind;
-	struct caller asker;
+	struct process asker;
 	struct getlk *getlk;
 
 	if (!kind_of_range(lock, &kind)) {
 		reply_err(req, EINVAL);
 		return;
 	}
-	family_identify((pid_t)req->in.pid, &asker);
-	if (has_already(file, owner, mode, &asker.process)) {
+	process_identify((pid_t)req->in.pid, &asker);
+	if (has_already(file, owner, mode, &asker)) {
 		reply_lock(req, &free_lock);
 		return;
 	}
@@ -367,7 +363,7 @@ static void advisory_getlk(struct open_file *base, struct request *req, uint64_t
 	if (!getlk)
 		return;
 	parked = &getlk->parked;
-	getlk->process = asker.process;
+	getlk->process = asker;
 	getlk->owner = owner;
 	getlk->mode = mode;
 	if (mode == LC_SHARED) /* for a shared lock the number of slots does not count */
@@ -393,7 +389,7 @@ static struct flock_claim *find_claim(const struct advisory *file, pid_t thread)
 		if (claim->id.kind == CLAIM_FLOCK)
 			continue;
 		if (!process)
-			process = family_process(thread);
+			process = process_of(thread);
 		if (claim->process.pid == process && process > 0)
 			found = claim;
 		else if (is_by(claim, file) && !found)
@@ -426,9 +422,9 @@ static void advisory_save_load(struct codec *codec, struct open_file *base)
 {
 	struct advisory *file = advisory_of(base);
 
-	caller_save_load(codec, &file->opener);
-	file->opener_life = process_life_save_load(codec, file->opener.process.pid,
-	                                           budget_uid(file), file->opener_life);
+	process_save_load(codec, &file->opener);
+	file->opener.fd =
+		process_life_save_load(codec, file->opener.pid, budget_uid(file), file->opener.fd);
 	file->slot = guardian_slot_save_load(codec, base->front->guardian, file->slot);
 	open_lock_file_save_load(codec, base);
 	codec_copy(codec, file->reason, sizeof(file->reason));

@@ -24,8 +24,7 @@
 
 struct advisory {
 	struct open_lock_file lock_file;
-	struct caller opener;
-	int opener_life;                      /* family_watch() */
+	struct process opener;                /* with a pidfd of process_watch() */
 	int slot;                             /* the guardian's */
 	char reason[ADVISORY_REASON_MAX + 1]; /* of the locks to come */
 };

@@ -10,8 +10,9 @@
 #include "hold/refusal.h"
 #include "host/clock.h"
 #include "host/log.h"
+#include "host/proc.h"
+#include "host/process.h"
 #include "host/row.h"
-#include "host/who.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,14 +40,13 @@ struct who_text {
 	char text[ROW_WORD_MAX(LC_COMMAND_MAX) + 64];
 };
 
-static const char *name_taker(struct who_text *who, const struct caller *caller, uid_t uid)
+static const char *name_taker(struct who_text *who, const struct process *caller, uid_t uid)
 {
 	struct word command;
 
-	if (caller->process.pid > 0)
-		snprintf(who->text, sizeof(who->text), "pid %d (%.64s) uid %u",
-		         (int)caller->process.pid, make_word(&command, caller->command),
-		         (unsigned)uid);
+	if (caller->pid > 0)
+		snprintf(who->text, sizeof(who->text), "pid %d (%.64s) uid %u", (int)caller->pid,
+		         make_word(&command, caller->command), (unsigned)uid);
 	else
 		snprintf(who->text, sizeof(who->text), "a process that is not visible, uid %u",
 		         (unsigned)uid);
@@ -72,7 +72,7 @@ static int64_t tenths(int64_t us)
 #define SECONDS(us) tenths(us) / 10, (int)(tenths(us) % 10)
 
 void audit_begin(struct audit *audit, struct audit_log *log, const char *lock, enum lc_mode mode,
-                 const struct caller *caller, uid_t uid)
+                 const struct process *caller, uid_t uid)
 {
 	*audit = (struct audit){
 		.log = log,
@@ -98,7 +98,7 @@ static bool is_everyday(int error)
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -EINTR;
 }
 
-static void log_refusal(const struct audit_log *log, const char *lock, const struct caller *caller,
+static void log_refusal(const struct audit_log *log, const char *lock, const struct process *caller,
                         uid_t uid, int error, int64_t waited_us, const char *why, const char *by)
 {
 	struct who_text who;
@@ -123,7 +123,7 @@ void audit_refused(const struct audit *audit, int error)
 	            error == -ECANCELED ? audit->by : NULL);
 }
 
-void audit_refuse(const struct audit_log *log, const char *lock, const struct caller *caller,
+void audit_refuse(const struct audit_log *log, const char *lock, const struct process *caller,
                   uid_t uid, int error, const char *why)
 {
 	log_refusal(log, lock, caller, uid, error, 0, why, NULL);
@@ -210,7 +210,7 @@ static void end_hold(struct audit *audit, const struct lc_taker *taker)
 	struct history_hold hold = {
 		.end = audit->end,
 		.mode = audit->mode,
-		.pid = audit->caller.process.pid,
+		.pid = audit->caller.pid,
 		.uid = audit->uid,
 		.since_ms = audit->since_ms,
 		.ended_ms = clock_read_ns(CLOCK_REALTIME) / 1000000,
@@ -297,11 +297,11 @@ static bool is_ending(pid_t pid, int life)
 
 	if (life < 0)
 		return false;
-	if (!family_lives(life))
+	if (!process_lives(life))
 		return true;
-	if (!who_read_of(pid, "statm", text, sizeof(text)))
+	if (!proc_read_of(pid, "statm", text, sizeof(text)))
 		return false;
-	return strcmp(text, "0 ") == 0 || !family_lives(life);
+	return strcmp(text, "0 ") == 0 || !process_lives(life);
 }
 
 void audit_parted(struct audit *audit, pid_t pid, int life)
@@ -334,7 +334,7 @@ void audit_save_load(struct codec *codec, struct audit *audit, struct audit_log 
 
 	audit->log = log;
 	audit->lock = lock;
-	caller_save_load(codec, &audit->caller);
+	process_save_load(codec, &audit->caller);
 	CODEC_U32(codec, audit->uid);
 	CODEC_ENUM(codec, audit->mode, LC_SHARED);
 	CODEC_64(codec, audit->asked_us);

@@ -6,7 +6,7 @@
 #ifndef FS_AUDIT_H
 #define FS_AUDIT_H
 
-#include "host/family.h"
+#include "host/process.h"
 #include "tree/history.h"
 
 /* Where the steps of all takers of a mount are written. */
@@ -23,7 +23,7 @@ struct audit_log {
 struct audit {
 	struct audit_log *log;
 	const char *lock; /* as long as the hold */
-	struct caller caller;
+	struct process caller;
 	uid_t uid;
 	enum lc_mode mode;
 	int64_t asked_us, granted_us; /* 0: not granted */
@@ -37,7 +37,7 @@ struct audit {
 
 /* Somebody asks for the lock. */
 void audit_begin(struct audit *audit, struct audit_log *log, const char *lock, enum lc_mode mode,
-                 const struct caller *caller, uid_t uid);
+                 const struct process *caller, uid_t uid);
 /* The steps of a taker, in the order in which they may come. `taker` is as before the step. */
 void audit_evicted(struct audit *audit, const char *by);
 void audit_refused(const struct audit *audit, int error);
@@ -50,7 +50,7 @@ void audit_lost(struct audit *audit, const struct lc_taker *taker, const char *c
 void audit_stopped(struct audit *audit, int signal);
 /* The mount leaves. This is the first of so many lost locks whose files are still open. */
 void audit_left_open(const struct audit *audit, unsigned count, bool waits);
-/* The last holder gives it up. `life`: as of family_watch(). */
+/* The last holder gives it up. `life`: as of process_watch(). */
 void audit_parted(struct audit *audit, pid_t pid, int life);
 /* The taker has ended. `taker`: NULL if the engine is gone. */
 void audit_end(struct audit *audit, const struct lc_taker *taker);
@@ -61,7 +61,7 @@ void audit_save_load(struct codec *codec, struct audit *audit, struct audit_log 
 
 /* Logs a refusal for which no audit has begun. `error`: negative. `why`: in words; NULL: the
  * usual ones. */
-void audit_refuse(const struct audit_log *log, const char *lock, const struct caller *caller,
+void audit_refuse(const struct audit_log *log, const char *lock, const struct process *caller,
                   uid_t uid, int error, const char *why);
 
 #endif

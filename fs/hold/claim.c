@@ -4,8 +4,8 @@
 #include "guard/guardian.h"
 #include "hold/audit.h"
 #include "host/clock.h"
-#include "host/family.h"
 #include "host/log.h"
+#include "host/process.h"
 #include "tree/view.h"
 
 #include <assert.h>
@@ -15,13 +15,13 @@
 #include <utlist.h>
 
 int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
-               const struct caller *caller, uid_t uid)
+               const struct process *caller, uid_t uid)
 {
 	const struct node *lock_file = file->node;
 	struct guardian *guardian = hold->front->guardian;
 	const struct guarded guarded = {
 		.uid = uid,
-		.process = caller->process,
+		.process = *caller,
 		.lock = lock_file->lock,
 		.ino = lock_file->ino,
 		.until_us = hold->most_until_us,
@@ -29,13 +29,13 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 
 	*claim = (struct claim){
 		.file = file,
-		.pid = caller->process.pid,
+		.pid = caller->pid,
 		.uid = uid,
 		.slot = -1,
 		.life = -1,
 	};
 	if (guardian) {
-		if (caller->process.pid == 0)
+		if (caller->pid == 0)
 			log_line_of(uid, LC_WARNING,
 			            "%s: its taker is not visible here, and could not be "
 			            "stopped if it lost the lock",
@@ -45,7 +45,7 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 				uid, LC_WARNING,
 				"%s: its taker, pid %d, is of uid %u, and could not be stopped if "
 				"it lost the lock",
-				lock_file->lock, (int)caller->process.pid, (unsigned)uid);
+				lock_file->lock, (int)caller->pid, (unsigned)uid);
 		claim->slot = guardian_hold(guardian, &guarded);
 		if (claim->slot < 0) {
 			audit_refuse(&hold->front->holds->audit_log, lock_file->lock, caller, uid,
@@ -56,8 +56,8 @@ int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
 		}
 	}
 	claim->hold = hold;
-	claim->life = family_watch(caller->process.pid);
-	if (claim->life < 0 && caller->process.pid > 0 && errno == EMFILE)
+	claim->life = process_watch(caller->pid);
+	if (claim->life < 0 && caller->pid > 0 && errno == EMFILE)
 		log_line(LC_WARNING, "%s: no descriptor is left, nobody can join its holder",
 		         lock_file->lock);
 	DL_APPEND(hold->claims, claim);
@@ -126,7 +126,7 @@ void claim_part(struct claim *claim)
 	guardian_release(hold->front->guardian, claim->slot);
 	if (!claim->next && hold->claims == claim)
 		audit_parted(&hold->audit, claim->pid, claim->life);
-	family_unwatch(claim->pid, claim->life);
+	process_unwatch(claim->pid, claim->life);
 	DL_DELETE(hold->claims, claim);
 	record_touch(&hold->record);
 	claim->hold = NULL;

@@ -18,7 +18,7 @@ struct claim {
 	struct hold *hold;      /* NULL: none */
 	struct open_file *file; /* the lock file that it opened, or that it locked */
 	pid_t pid;              /* the process that opened or locked, */
-	int life;               /*   and its pidfd of family_watch() */
+	int life;               /*   and its pidfd of process_watch() */
 	uid_t uid;              /* of the process; other users may not signal it */
 	int slot;               /* the guardian's; -1: not guarded */
 	bool watches_waiters;
@@ -29,7 +29,7 @@ struct claim {
  * its process could not be stopped if the lock were lost. To be called while its request is
  * pending. */
 int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
-               const struct caller *caller, uid_t uid);
+               const struct process *caller, uid_t uid);
 /* Takes the lock from the owner of the claim. With the last claim the hold ends, or is KEPT. */
 void claim_part(struct claim *claim);
 /* The claim has the lock by another hold from now on, and keeps its slot with the guardian. */

@@ -6,7 +6,7 @@
 #include "hold/flock_claim.h"
 
 #include "hold/hold.h"
-#include "host/family.h"
+#include "host/process.h"
 #include "request/reply.h"
 #include <assert.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static void unlist_claim(struct node *node, struct flock_claim *claim)
 /* Whether a claim of that kind, by that process, can share the hold: the process has it by a claim
  * of the other kind. */
 static bool is_companion(const struct hold *hold, enum claim_kind kind,
-                         const struct process_id *process)
+                         const struct process *process)
 {
 	bool others = false;
 	struct claim *base;
@@ -75,19 +75,19 @@ static bool is_companion(const struct hold *hold, enum claim_kind kind,
 		claim = flock_claim_of(base);
 		if (claim_kinds_alike(claim->id.kind, kind))
 			return false;
-		others |= process_id_is(&claim->process, process);
+		others |= process_same(&claim->process, process);
 	}
 	return others;
 }
 
 struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind,
-                                   const struct process_id *process)
+                                   const struct process *process)
 {
 	const struct flock_claim *claim;
 
 	DL_FOREACH(node->claims, claim)
 		if (!claim_kinds_alike(claim->id.kind, kind) &&
-		    process_id_is(&claim->process, process) &&
+		    process_same(&claim->process, process) &&
 		    is_companion(claim->base.hold, kind, process))
 			return claim->base.hold;
 	return NULL;
@@ -133,9 +133,9 @@ void flock_claim_disown(struct flock_claim *claim)
 /* The process that is stopped when the lock is lost. An open file goes from process to process: the
  * process that opened it uses the lock, while flock(2) may have been called by a flock(1) that has
  * ended already. A lock by fcntl(2) is of the process that asked. */
-static const struct caller *guarded_caller(const struct claim_request *request)
+static const struct process *guarded_caller(const struct claim_request *request)
 {
-	if (request->kind == CLAIM_FLOCK && family_lives(request->file->opener_life))
+	if (request->kind == CLAIM_FLOCK && process_lives(request->file->opener.fd))
 		return &request->file->opener;
 	return &request->asker;
 }
@@ -147,7 +147,7 @@ static int join_hold(struct hold *hold, const struct claim_request *request)
 
 	if (claim) {
 		claim->id = (struct claim_id){.owner = request->owner, .kind = request->kind};
-		claim->process = request->asker.process;
+		claim->process = request->asker;
 	}
 	/* list_claim() comes first, since a claim that has joined may be the only one, and
 	 * cannot part any more. */
@@ -221,7 +221,7 @@ static bool has_claim_on(const struct ask *ask, const struct hold *hold)
 		claim = flock_claim_of(base);
 		if (claim_kinds_alike(claim->id.kind, request->kind)
 		            ? claim->id.owner == request->owner
-		            : process_id_is(&claim->process, &request->asker.process))
+		            : process_same(&claim->process, &request->asker))
 			return true;
 	}
 	return false;
@@ -241,7 +241,7 @@ static bool is_served(const struct ask *ask, const struct hold *hold)
 	if (own)
 		return own->base.hold == hold &&
 		       (request->kind != CLAIM_FLOCK || own->mode == request->mode);
-	return is_companion(hold, request->kind, &request->asker.process);
+	return is_companion(hold, request->kind, &request->asker);
 }
 
 static void serve_others(struct node *node, struct hold *hold)
@@ -362,7 +362,7 @@ static void ask_save_load(struct codec *codec, struct hold *hold)
 	CODEC_64(codec, request->owner);
 	CODEC_ENUM(codec, request->mode, LC_SHARED);
 	CODEC_64(codec, request->wait_us);
-	caller_save_load(codec, &request->asker);
+	process_save_load(codec, &request->asker);
 	CODEC_U32(codec, request->uid);
 	CODEC_64(codec, ask->serial);
 	if (!codec->loads)
@@ -472,7 +472,7 @@ static void wait_for_lock(struct frontend *front, struct request *req,
 		.crowd = request->node->lock_file.crowd,
 		.replaces = old,
 		.caller = *guarded_caller(request),
-		.asker = request->asker.process.pid,
+		.asker = request->asker.pid,
 		.uid = request->uid,
 		.where = request->file,
 		.owner = request->owner,
@@ -516,7 +516,7 @@ void flock_claim_take(struct frontend *front, struct request *req,
 		own = NULL;
 	}
 	hold = own ? own->base.hold
-	           : flock_claim_companion(request->node, request->kind, &request->asker.process);
+	           : flock_claim_companion(request->node, request->kind, &request->asker);
 	if (hold && (hold->audit.mode == LC_EXCLUSIVE || request->mode == LC_SHARED))
 		give_lock(hold, req, request);
 	else

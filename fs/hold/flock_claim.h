@@ -51,9 +51,8 @@ struct claim_id {
 struct flock_claim {
 	struct claim base; /* by the file that it was made through */
 	struct claim_id id;
-	enum lc_mode mode; /* as asked for: the hold's own may be the stronger one */
-	struct process_id
-		process; /* the process that asked; pid 0: no process may share the hold */
+	enum lc_mode mode;      /* as asked for: the hold's own may be the stronger one */
+	struct process process; /* the process that asked; pid 0: no process may share the hold */
 	struct flock_claim *prev, *next; /* in node->claims */
 	UT_hash_handle hh;               /* in node->claims_by_id */
 };
@@ -65,7 +64,7 @@ struct claim_request {
 	uint64_t owner;
 	enum lc_mode mode;
 	int64_t wait_us; /* as of lc_request */
-	struct caller asker;
+	struct process asker;
 	uid_t uid;
 };
 
@@ -77,7 +76,7 @@ struct flock_claim *flock_claim_find(const struct node *node, enum claim_kind ki
 /* The hold by which that process has the lock with a claim of the other kind; NULL. It takes time
  * for each claim of the lock file. */
 struct hold *flock_claim_companion(const struct node *node, enum claim_kind kind,
-                                   const struct process_id *process);
+                                   const struct process *process);
 void flock_claim_drop(struct flock_claim *claim);
 /* From now on no process shares the hold of the claim. */
 void flock_claim_disown(struct flock_claim *claim);

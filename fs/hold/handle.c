@@ -13,7 +13,7 @@
 #include "hold/hold.h"
 #include "hold/hold_family.h"
 #include "hold/open_lock_file.h"
-#include "host/family.h"
+#include "host/process.h"
 #include "request/reply.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static void free_handle(void *ctx)
 
 /* The open file gets a claim on that hold. Answers the OPEN. */
 static void open_by(struct hold *hold, struct handle *handle, struct request *req,
-                    const struct caller *caller)
+                    const struct process *caller)
 {
 	/* may_join() lets only processes join that the holder's user might signal. A hold of
 	 * root may be joined by any user: each process is then guarded as its own user's. */
@@ -112,7 +112,7 @@ static void join_family(struct hold *family, struct request *req,
 	int error = errno;
 
 	/* A place that the process has left here by an interrupt is not needed any more. */
-	holds_drop(family->front, request->caller.process.pid, request->node->lock);
+	holds_drop(family->front, request->caller.pid, request->node->lock);
 	if (file)
 		open_by(family, handle_of(file), req, &request->caller);
 	else
@@ -151,7 +151,7 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 	/* A lock by a file that is open for reading alone would look like a lock, and be none. */
 	if ((flags & O_ACCMODE) == O_RDONLY) {
 		if (front->holds->audit_log.log_takes) {
-			family_see((pid_t)req->in.pid, &request.caller);
+			process_see((pid_t)req->in.pid, &request.caller);
 			audit_refuse(&front->holds->audit_log, node->lock, &request.caller,
 			             request.uid, -EACCES,
 			             "a lock file opened for reading only would not take the lock");
@@ -163,9 +163,9 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 		reply_err(req, EINTR);
 		return;
 	}
-	family_identify((pid_t)req->in.pid, &request.caller);
+	process_identify((pid_t)req->in.pid, &request.caller);
 	if (node->lock_file.joins)
-		request.lineage = family_lineage(request.caller.process.pid);
+		request.lineage = lineage_read(request.caller.pid);
 	hold = request.lineage ? hold_of_family(front, node->lock, request.lineage) : NULL;
 	if (hold) {
 		join_family(hold, req, &request);

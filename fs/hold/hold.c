@@ -7,8 +7,8 @@
 #include "hold/claim.h"
 #include "hold/hold_family.h"
 #include "hold/linger.h"
-#include "host/family.h"
 #include "host/log.h"
+#include "host/process.h"
 #include "request/reply.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ struct hold *hold_of_lingering(struct lingering *lingering)
 }
 
 /* Thousands of holds may wait, so the struct stays small. */
-_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 360, "a hold has grown");
+_Static_assert(sizeof(void *) != 8 || sizeof(struct hold) <= 376, "a hold has grown");
 
 static void stop_admitting(struct hold *hold)
 {
@@ -293,7 +293,7 @@ static void lock_lost(void *ctx)
  * one, but it may have changed its user. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
-	return family_lives(hold->lingering.pidfd) && hold->audit.uid == request->uid &&
+	return process_lives(hold->lingering.pidfd) && hold->audit.uid == request->uid &&
 	       request->wait_us > 0 && hold->where == request->where &&
 	       hold->owner == request->owner && hold->audit.mode == request->mode &&
 	       !(hold->answer == 0 && !lc_holds(hold->taker));
@@ -301,7 +301,7 @@ static bool is_adoptable(const struct hold *hold, const struct hold_request *req
 
 static pid_t asker_of(const struct hold_request *request)
 {
-	return request->asker ? request->asker : request->caller.process.pid;
+	return request->asker ? request->asker : request->caller.pid;
 }
 
 struct hold *hold_adopt(struct frontend *front, const struct hold_request *request)
@@ -337,7 +337,7 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
 		.crowd = request->crowd,
 		.czxid = request->czxid,
 		.replaces = request->replaces ? request->replaces->taker : NULL,
-		.pid = request->caller.process.pid,
+		.pid = request->caller.pid,
 		.uid = request->uid,
 		.command = request->caller.command,
 		.reason = request->reason,

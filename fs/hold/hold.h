@@ -36,7 +36,7 @@
 
 #include "hold/audit.h"
 #include "hold/linger.h"
-#include "host/family.h"
+#include "host/process.h"
 #include "request/frontend.h"
 
 struct hold;
@@ -91,7 +91,7 @@ struct hold_request {
 	int64_t czxid, wait_us; /* as of lc_request */
 	unsigned crowd;         /* as of lc_request */
 	struct hold *replaces;  /* as of lc_request; or NULL */
-	struct caller caller;   /* identified while the request is pending */
+	struct process caller;  /* identified while the request is pending */
 	pid_t asker;            /* the process that asks again after EINTR; 0: the caller */
 	uid_t uid;
 	const char *reason; /* as of lc_request; or NULL */

@@ -3,7 +3,6 @@
 
 #include "hold/claim.h"
 #include "hold/hold.h"
-#include "host/family.h"
 #include "host/process.h"
 
 #include <limits.h>
@@ -22,7 +21,7 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
 		int distance = lineage_find(lineage, claim->pid);
 
 		/* If the holder still lives, it had that number when the lineage was read. */
-		if (distance >= 0 && distance < least && family_lives(claim->life))
+		if (distance >= 0 && distance < least && process_lives(claim->life))
 			least = distance;
 	}
 	return least;
@@ -32,10 +31,10 @@ static int distance_to(const struct hold *hold, const struct lineage *lineage)
  * may evict it at any time. So only processes that this user may signal anyway may join. */
 static bool may_join(const struct hold *hold, const struct lineage *lineage)
 {
-	struct who status;
+	struct process asker = {.pid = lineage->of[0], .fd = -1};
 
 	return hold->audit.uid == 0 ||
-	       (who_is(lineage->of[0], &status) && process_obeys(&status, hold->audit.uid));
+	       (process_ask(&asker) && process_obeys(&asker, hold->audit.uid));
 }
 
 struct hold *hold_of_family(struct frontend *front, const char *lock, const struct lineage *lineage)
@@ -62,9 +61,9 @@ bool hold_has_family(const struct hold *family, const struct hold *waiting, stru
 {
 	if (distance_to(family, waiting->lineage) == INT_MAX)
 		return false;
-	if (!*now || (*now)->of[0] != waiting->audit.caller.process.pid) {
+	if (!*now || (*now)->of[0] != waiting->audit.caller.pid) {
 		free(*now);
-		*now = family_lineage(waiting->audit.caller.process.pid);
+		*now = lineage_read(waiting->audit.caller.pid);
 	}
 	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
 }

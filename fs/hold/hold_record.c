@@ -8,7 +8,6 @@
 #include "hold/handle.h"
 #include "hold/hold.h"
 #include "hold/linger.h"
-#include "host/family.h"
 #include "host/process.h"
 
 #include <errno.h>

@@ -11,17 +11,18 @@
 
 static uint64_t number_of_life(pid_t pid, int life)
 {
-	return process_number(&(struct process_ref){.pid = pid, .fd = life});
+	return process_number(&(struct process){.pid = pid, .fd = life});
 }
 
 /* A process that has joined a family's hold is known by its number alone: on kernels without such
  * numbers it is stopped as one whose opener has ended. */
 static void guard_claim(struct guardian *guardian, struct claim *claim)
 {
-	const struct process_id *asker = &claim->hold->audit.caller.process;
+	const struct process *asker = &claim->hold->audit.caller;
 	const struct guarded guarded = {
 		.uid = claim->uid,
-		.process = {claim->pid, asker->pid == claim->pid ? asker->start : 0},
+		.process = {.pid = claim->pid,
+	                    .start = asker->pid == claim->pid ? asker->start : 0},
 		.number = number_of_life(claim->pid, claim->life),
 		.lock = claim->file->node->lock,
 		.ino = claim->file->node->ino,

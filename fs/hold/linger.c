@@ -5,7 +5,6 @@
  */
 #include "hold/linger.h"
 
-#include "host/family.h"
 #include "host/log.h"
 #include "host/process.h"
 
@@ -41,7 +40,7 @@ static bool watch_end(const struct linger *linger, struct lingering *lingering, 
 
 bool linger_begin(struct linger *linger, struct lingering *lingering, pid_t pid)
 {
-	int fd = family_watch(pid);
+	int fd = process_watch(pid);
 
 	assert(lingering->state == NOT_LINGERING);
 	if (fd < 0)

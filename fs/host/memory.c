@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/memory.h"
 
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -48,7 +48,7 @@ void *memory_share(size_t size)
 
 void memory_read_score(char ret_score[MEMORY_SCORE_SIZE])
 {
-	(void)who_read(AT_FDCWD, SCORE, ret_score, MEMORY_SCORE_SIZE);
+	(void)proc_read(AT_FDCWD, SCORE, ret_score, MEMORY_SCORE_SIZE);
 }
 
 void memory_set_score(const char *score)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/mounts.h"
 
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ int mounts_id(int fd)
 	const char *line;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	line = who_read(AT_FDCWD, path, text, sizeof(text)) ? strstr(text, MOUNT_ID) : NULL;
+	line = proc_read(AT_FDCWD, path, text, sizeof(text)) ? strstr(text, MOUNT_ID) : NULL;
 	return line ? (int)strtol(line + strlen(MOUNT_ID), NULL, 10) : -1;
 }
 

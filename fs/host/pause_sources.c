@@ -6,7 +6,7 @@
 #include "host/pause.h"
 
 #include "host/clock.h"
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <dirent.h>
 #include <endian.h>
@@ -152,7 +152,7 @@ bool pause_realtime(struct pause_source *ret_source)
 
 bool pause_processor_has(const char *cpuinfo, const char *flag)
 {
-	char *line = who_read_line(cpuinfo, "flags");
+	char *line = proc_read_line(cpuinfo, "flags");
 	const char *at = line ? strchr(line, ' ') : NULL;
 	size_t len = strlen(flag);
 	bool has = false;
@@ -235,7 +235,7 @@ static bool is_of_kvm(const char *sysfs, const char *name)
 	char path[512], clock[64];
 
 	snprintf(path, sizeof(path), "%s/%s/clock_name", sysfs, name);
-	return who_read(AT_FDCWD, path, clock, sizeof(clock)) &&
+	return proc_read(AT_FDCWD, path, clock, sizeof(clock)) &&
 	       strcmp(clock, "KVM virtual PTP\n") == 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "host/clock.h"
 #include "host/log.h"
-#include "host/who.h"
+#include "host/proc.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static bool machine_is_busy(void)
 	double load = 0;
 	char text[128];
 
-	if (who_read(AT_FDCWD, "/proc/loadavg", text, sizeof(text)))
+	if (proc_read(AT_FDCWD, "/proc/loadavg", text, sizeof(text)))
 		(void)sscanf(text, "%lf %*f %*f %ld", &load, &running);
 	return load > (double)processors || running > processors;
 }

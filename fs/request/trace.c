@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "request/trace.h"
 
-#include "host/family.h"
 #include "host/log.h"
+#include "host/process.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -117,7 +117,7 @@ static void print_request(struct traced *traced, struct nodes *nodes,
 		        (const char *)(header + 1) + operation->offset);
 	else if (!node || !node->parent)
 		putc(node ? '/' : '-', out);
-	fprintf(out, " by pid %d, uid %u", (int)family_process((pid_t)header->pid),
+	fprintf(out, " by pid %d, uid %u", (int)process_of((pid_t)header->pid),
 	        (unsigned)header->uid);
 	fclose(out);
 }

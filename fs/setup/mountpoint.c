@@ -3,8 +3,8 @@
 
 #include "host/clock.h"
 #include "host/mounts.h"
+#include "host/proc.h"
 #include "host/signals.h"
-#include "host/who.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -349,7 +349,7 @@ static bool is_set(const char *path)
 {
 	char text[32];
 
-	return who_read(AT_FDCWD, path, text, sizeof(text)) && strtoll(text, NULL, 10) > 0;
+	return proc_read(AT_FDCWD, path, text, sizeof(text)) && strtoll(text, NULL, 10) > 0;
 }
 
 const char *mountpoint_aborted(void)

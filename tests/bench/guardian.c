@@ -11,10 +11,10 @@
  * a loser whose parent opened the file and has ended. They belong to so many users, from 2000 on;
  * 1: to root. Says "ready" when all are there, and begins at the next line of stdin.
  */
-#include "host/clock.h"
-#include "host/family.h"
 #include "guard/guardian.h"
+#include "host/clock.h"
 #include "host/log.h"
+#include "host/process.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -55,7 +55,7 @@ static void die(const char *what)
 static void lose(const char *directory, int number, uid_t uid, bool orphan, int to)
 {
 	struct stat st;
-	struct ancestry ancestry;
+	struct process ancestry;
 	char path[4096];
 	int fd;
 
@@ -66,7 +66,7 @@ static void lose(const char *directory, int number, uid_t uid, bool orphan, int 
 		die(path);
 	struct loser self = {.opener = getpid(), .last = getpid(), .ino = st.st_ino, .uid = uid};
 
-	if (!family_ancestry(getpid(), &ancestry))
+	if (!process_read(getpid(), &ancestry))
 		die("its start");
 	self.start = ancestry.start;
 	if (orphan) {

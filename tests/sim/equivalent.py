@@ -74,7 +74,7 @@ EXPLAINED = [
      'only where an unmount by force is under way at that moment'),
     ('fs/setup/ready.c', 'ready_detach', 'dropped call', 'log_to_syslog(/* and_stderr = */ false);',
      'then its lines go to standard error, too, which is /dev/null'),
-    ('fs/hold/advisory.c', 'advisory_close', '>= is >', 'if (file->opener_life > 0)', 'no descriptor of the daemon is 0'),
+    ('fs/hold/advisory.c', 'advisory_close', '>= is >', 'if (file->opener.fd > 0)', 'no descriptor of the daemon is 0'),
     ('fs/store/journal.c', 'journal_create', '< is <=', 'if (fd <= 0)', 'no descriptor of the daemon is 0'),
     ('fs/hold/hold.c', 'admit_family', 'dropped assignment', 'all = front->clock_us() <= front->holds->admit_until_us;',
      'it only says how many are looked at in one turn'),

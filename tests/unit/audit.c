@@ -76,7 +76,7 @@ static int64_t clock_us(void)
 
 static int begin(void **state)
 {
-	static const struct caller caller = {.process.pid = 42, .command = "a b"};
+	static const struct process caller = {.pid = 42, .command = "a b"};
 
 	(void)state;
 	log_of_mount = (struct audit_log){.clock_us = clock_us};

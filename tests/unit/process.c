@@ -5,7 +5,6 @@
  */
 #include "host/process.h"
 
-#include "host/family.h"
 #include "pure/codec.h"
 #include "unit.h"
 
@@ -35,29 +34,28 @@ static void end_one(pid_t child)
 }
 
 /* As it is where the kernel has no pidfd. */
-static struct process_ref by_start(pid_t pid)
+static struct process by_start(pid_t pid)
 {
-	struct process_ref process = {.pid = pid, .fd = -1};
-	struct ancestry ancestry;
+	struct process process;
 
-	assert_true(family_ancestry(pid, &ancestry));
-	process.start = ancestry.start;
+	assert_true(process_read(pid, &process));
 	return process;
 }
 
 static void what_it_is(void **state)
 {
 	pid_t child = fork_one();
-	struct process_ref process, bare = by_start(child);
-	struct who status;
+	struct process process, bare = by_start(child);
 
 	(void)state;
 	assert_true(process_open(child, &process));
 	for (int i = 0; i < 2; i++) {
-		assert_true(process_status(i ? &bare : &process, &status));
-		assert_int_equal(status.process, child);
-		assert_int_equal(status.parent, getpid());
-		assert_int_equal(status.real, getuid());
+		struct process asked = i ? bare : process;
+
+		assert_true(process_ask(&asked));
+		assert_int_equal(asked.pid, child);
+		assert_int_equal(asked.parent, getpid());
+		assert_int_equal(asked.real, getuid());
 		assert_int_equal(process_signal(i ? &bare : &process, 0), 0);
 		assert_true(process_runs(i ? &bare : &process));
 	}
@@ -83,7 +81,7 @@ static void what_it_is(void **state)
 
 static void whom_it_obeys(void **state)
 {
-	const struct who status = {.real = 1001, .saved = 1002};
+	const struct process status = {.real = 1001, .saved = 1002};
 
 	(void)state;
 	assert_true(process_obeys(&status, 0));
@@ -111,19 +109,19 @@ static int carried(pid_t pid, uid_t uid, int life, bool crashed)
 static void a_life_over_a_crash(void **state)
 {
 	pid_t child = fork_one(), other = fork_one();
-	int life = family_watch(child), after;
+	int life = process_watch(child), after;
 
 	(void)state;
 	after = carried(child, getuid(), life, true);
-	assert_true(after >= 0 && after != life && family_lives(after));
+	assert_true(after >= 0 && after != life && process_lives(after));
 	close(after);
 	assert_int_equal(carried(child, getuid(), -1, true), -1); /* none was watched */
 	end_one(child);
 	assert_int_equal(carried(child, getuid(), life, true), -1);
 	close(life);
 	/* Its number is another's now, as far as the kernel tells. */
-	life = family_watch(other);
-	if (process_number(&(struct process_ref){.pid = other, .fd = life}) != 0)
+	life = process_watch(other);
+	if (process_number(&(struct process){.pid = other, .fd = life}) != 0)
 		assert_int_equal(carried(getpid(), getuid(), life, true), -1);
 	close(life);
 	end_one(other);

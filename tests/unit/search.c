@@ -6,7 +6,6 @@
 #include "guard/search.h"
 
 #include "host/clock.h"
-#include "host/family.h"
 #include "host/log.h"
 #include "host/memory.h"
 #include "host/process.h"
@@ -102,8 +101,7 @@ static void be_the_opener(const char *path, int life, bool keeps)
 static void begin(struct scene *scene, enum on_lost on_lost, bool keeps)
 {
 	char path[] = "/dev/shm/zklockfs-search-XXXXXX";
-	struct process_ref process;
-	struct ancestry ancestry;
+	struct process process, read_of;
 	struct stat st;
 	int fds[2], file = mkstemp(path);
 
@@ -121,12 +119,12 @@ static void begin(struct scene *scene, enum on_lost on_lost, bool keeps)
 	unlink(path);
 	scene->page = memory_share(sizeof(*scene->page));
 	assert_non_null(scene->page);
-	assert_true(family_ancestry(scene->opener, &ancestry));
+	assert_true(process_read(scene->opener, &read_of));
 	assert_true(process_open(scene->opener, &process));
 	scene->page->slots[0] = (struct slot){
 		.word = SLOT_LOST,
 		.pid = scene->opener,
-		.start = ancestry.start,
+		.start = read_of.start,
 		.number = process_number(&process),
 		.ino = st.st_ino,
 		.until_us = INT64_MAX,
@@ -153,7 +151,7 @@ static void end(struct scene *scene)
 
 static bool has_ended(pid_t pid)
 {
-	struct process_ref process;
+	struct process process;
 
 	if (!process_open(pid, &process))
 		return true;

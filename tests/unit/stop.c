@@ -26,7 +26,7 @@ static void a_signal_that_reaches_nobody_is_not_told(void **state)
 	struct page *page = make_page();
 	struct stops *stops = stops_create(page);
 	pid_t pid = fork();
-	struct process_ref process, other = {.pid = pid, .fd = -1, .start = 1};
+	struct process process, other = {.pid = pid, .fd = -1, .start = 1};
 	struct stop stop = {.process = &other};
 	struct stop_names names;
 
@@ -55,7 +55,7 @@ static void each_process_is_first_once(void **state)
 {
 	struct page *page = make_page();
 	struct stops *stops = stops_create(page);
-	struct process_ref process = {.fd = -1};
+	struct process process = {.fd = -1};
 	struct stop stop = {.process = &process};
 
 	(void)state;

@@ -3,7 +3,7 @@
  * The identity and the descent of a process, by /proc, whatever the name of its command is; and
  * whether it lives, by a pidfd.
  */
-#include "host/family.h"
+#include "host/process.h"
 
 #include "unit.h"
 
@@ -36,32 +36,31 @@ static void identity(void **state)
 {
 	static const char *const names[] = {"plain", "a b", ") R 1 2 3 (", "((((",
 	                                    "))))",  "",    "a\nb: c",     "\n"};
-	struct ancestry ancestry;
-	struct caller self;
+	struct process ancestry;
+	struct process self;
 
 	(void)state;
-	assert_true(family_ancestry(getpid(), &ancestry));
+	assert_true(process_read(getpid(), &ancestry));
 	assert_int_equal(ancestry.parent, getppid());
 	assert_true(ancestry.start > 0);
-	family_identify(getpid(), &self);
-	assert_int_equal(self.process.pid, getpid());
-	assert_true(self.process.start == ancestry.start);
+	process_identify(getpid(), &self);
+	assert_int_equal(self.pid, getpid());
+	assert_true(self.start == ancestry.start);
 	for (size_t i = 0; i < LENGTH(names); i++) {
 		pid_t child = fork();
-		struct caller caller;
+		struct process caller;
 		int status;
 
 		if (child == 0) {
 			prctl(PR_SET_NAME, names[i]);
-			family_identify(getpid(), &caller);
-			if (caller.process.pid != getpid() ||
-			    caller.process.start < self.process.start ||
+			process_identify(getpid(), &caller);
+			if (caller.pid != getpid() || caller.start < self.start ||
 			    strcmp(caller.command, names[i]) != 0)
 				_exit(1);
-			family_see(getpid(), &caller);
-			_exit(caller.process.pid != getpid() || caller.process.start != 0 ||
+			process_see(getpid(), &caller);
+			_exit(caller.pid != getpid() || caller.start != 0 ||
 			      strcmp(caller.command, names[i]) != 0 ||
-			      family_process(getpid()) != getpid());
+			      process_of(getpid()) != getpid());
 		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		expect(status == 0, "'%s' is another process", names[i]);
@@ -70,7 +69,7 @@ static void identity(void **state)
 
 static void nobody(void **state)
 {
-	struct caller caller;
+	struct process caller;
 	pid_t gone = fork();
 
 	(void)state;
@@ -78,13 +77,13 @@ static void nobody(void **state)
 		_exit(0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
 	for (size_t i = 0; i < 2; i++) {
-		family_identify(i ? gone : 0, &caller);
-		assert_int_equal(caller.process.pid, 0);
+		process_identify(i ? gone : 0, &caller);
+		assert_int_equal(caller.pid, 0);
 		assert_string_equal(caller.command, "-");
-		assert_null(family_lineage(caller.process.pid));
-		assert_int_equal(family_watch(i ? gone : 0), -1);
+		assert_null(lineage_read(caller.pid));
+		assert_int_equal(process_watch(i ? gone : 0), -1);
 	}
-	assert_false(family_lives(-1));
+	assert_false(process_lives(-1));
 }
 
 static void life(void **state)
@@ -101,24 +100,24 @@ static void life(void **state)
 		close(end[1]);
 		_exit((int)read(end[0], &byte, 1));
 	}
-	fd = family_watch(child);
+	fd = process_watch(child);
 	assert_true(fd >= 0);
-	assert_true(family_lives(fd));
+	assert_true(process_lives(fd));
 	close(end[1]);
 	assert_int_equal(waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
-	assert_false(family_lives(fd)); /* a zombie */
+	assert_false(process_lives(fd)); /* a zombie */
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_false(family_lives(fd));
+	assert_false(process_lives(fd));
 	close(fd);
 
 	/* The last descriptors are kept for other uses. */
-	fd = family_watch(getpid());
+	fd = process_watch(getpid());
 	close(fd);
-	family_limit((uint64_t)fd + FAMILY_FDS_RESERVED);
-	assert_int_equal(family_watch(getpid()), -1);
-	family_limit((uint64_t)fd + FAMILY_FDS_RESERVED + 1);
-	assert_int_equal(family_watch(getpid()), fd);
-	family_limit(UINT64_MAX);
+	process_limit_fds((uint64_t)fd + PROCESS_FDS_RESERVED);
+	assert_int_equal(process_watch(getpid()), -1);
+	process_limit_fds((uint64_t)fd + PROCESS_FDS_RESERVED + 1);
+	assert_int_equal(process_watch(getpid()), fd);
+	process_limit_fds(UINT64_MAX);
 	close(fd);
 	close(end[0]);
 }
@@ -134,20 +133,20 @@ static void watched_again(void **state)
 		pause();
 		_exit(0);
 	}
-	fd = family_watch(child);
-	family_unwatch(child, fd);
-	assert_int_equal(family_watch(child), fd);
-	assert_int_not_equal(family_watch(child), fd); /* it is in use */
-	family_unwatch(child, fd);
+	fd = process_watch(child);
+	process_unwatch(child, fd);
+	assert_int_equal(process_watch(child), fd);
+	assert_int_not_equal(process_watch(child), fd); /* it is in use */
+	process_unwatch(child, fd);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(family_watch(child), -1);
+	assert_int_equal(process_watch(child), -1);
 	again = fork_as(child);
 	if (again < 0)
 		skip(); /* without the right to choose a number */
-	fd = family_watch(child);
-	assert_true(family_lives(fd));
-	family_unwatch(child, fd);
+	fd = process_watch(child);
+	assert_true(process_lives(fd));
+	process_unwatch(child, fd);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
@@ -155,7 +154,7 @@ static void watched_again(void **state)
 /* A process is remembered for a moment, and not when another one gets its number meanwhile. */
 static void number_again(void **state)
 {
-	struct caller caller;
+	struct process caller;
 	pid_t child, again;
 
 	(void)state;
@@ -165,7 +164,7 @@ static void number_again(void **state)
 		pause();
 		_exit(0);
 	}
-	family_see(child, &caller);
+	process_see(child, &caller);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_string_equal(caller.command, "former");
@@ -173,11 +172,11 @@ static void number_again(void **state)
 	again = fork_as(child);
 	if (again < 0)
 		skip();
-	family_see(child, &caller);
+	process_see(child, &caller);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_string_equal(caller.command, "later");
-	assert_int_equal(family_process(child), 0);
+	assert_int_equal(process_of(child), 0);
 }
 
 /* For the grandchild. 0, or the number of the question that had the wrong answer. */
@@ -185,7 +184,7 @@ static unsigned char look_up(pid_t top, pid_t middle, bool orphan)
 {
 	struct lineage *lineage;
 
-	lineage = family_lineage(getpid());
+	lineage = lineage_read(getpid());
 	if (!lineage)
 		return 1;
 	if (lineage_find(lineage, getpid()) != 0)

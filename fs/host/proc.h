@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * proc.h - small texts of /proc and /sys.
+ */
+#ifndef FS_PROC_H
+#define FS_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The beginning of a text. False: it is empty, or cannot be read. */
+bool proc_read(int directory, const char *file, char *ret_text, size_t size);
+/* The same, of /proc/PID. */
+bool proc_read_of(pid_t pid, const char *file, char *ret_text, size_t size);
+/* The first line that begins with that, behind blanks or not, malloced. NULL: there is none. */
+char *proc_read_line(const char *path, const char *start);
+
+#endif

@@ -20,6 +20,7 @@
 #include "files/file.h"
 #include "files/lists.h"
 #include "guard/guardian.h"
+#include "guard/trial.h"
 #include "hold/hold.h"
 #include "hold/linger.h"
 #include "host/clock.h"
@@ -255,6 +256,8 @@ static bool start_others(const struct options *options, const struct supervisor_
 {
 	struct process own;
 
+	if (options->on_lost != ON_LOST_NONE)
+		(void)trial_stop(); /* before credentials_confine() */
 	if (!options->check && !leave_the_command(options, supervisor))
 		return false;
 	if (process_hold(getpid(), &own))

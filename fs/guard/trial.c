@@ -136,7 +136,7 @@ static bool proc_is_foreign(void)
 	       strtol(self, NULL, 10) != getpid();
 }
 
-const char *trial_stop(void)
+static const char *try_to_stop(void)
 {
 	struct trial trial;
 	const char *why;
@@ -147,6 +147,17 @@ const char *trial_stop(void)
 	why = why ? why : find_by_file(&trial);
 	why = why ? why : stop_found(&trial);
 	return end_trial(&trial) || why ? why : "a process outlives SIGKILL";
+}
+
+const char *trial_stop(void)
+{
+	static bool tried;
+	static const char *why;
+
+	if (!tried)
+		why = try_to_stop();
+	tried = true;
+	return why;
 }
 
 const char *trial_find_others(void)

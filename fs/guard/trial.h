@@ -8,7 +8,8 @@
 
 /* Starts a process that has a file open, finds it by that file and stops it, by the functions that
  * the guardian uses. Takes some milliseconds. NULL: it was stopped; otherwise what could not be
- * done, with its errno. */
+ * done, with its errno. The first answer stays, also for processes that are forked later: with
+ * credentials= the daemon hides its own memory, and what it forks is hidden, too. */
 const char *trial_stop(void);
 
 /* The same for finding a process of another user, where this process may signal those of all

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Without CAP_SYS_PTRACE on_lost finds no process of another user that has inherited a lock's file. The log says so
-from the start, and again when a lock is lost; --check says it before. The opener is stopped all the same."""
+from the start, and again when a lock is lost; --check says it before. The opener is stopped all the same, also by a
+mount that hides its memory, and what it forks, since it has credentials."""
 
 import os
 import select
@@ -49,6 +50,23 @@ def is_a_risk(server, program):
     return f'risk   {NOT_FOUND}\n' in out
 
 
+def with_credentials(case, server, program):
+    """From the start on; and after a reload, when the ZooKeeper client has the credentials."""
+    secret = f'{case.directory}/secret'
+    with open(secret, 'w', encoding='ascii') as file:
+        file.write('team:password\n')
+    os.chmod(secret, 0o600)
+    for host, before in (('c', 'kill'), ('d', 'none')):
+        mount = case.mount(server, host, root='/private', program=program,
+                           options=['mkroot', f'credentials={secret}', f'on_lost={before}'])
+        mount.allow('CAP_SYS_PTRACE|looked into|evicted|lost|SIGKILL|taken over')
+        if before == 'none':
+            status, out, err = command([ZKLOCKFS, '--reload', '-o', 'on_lost=kill', mount.directory])
+            check_equal(status, 0, out + err)
+        lose(mount, host).close()
+        mount.said('SIGKILL', 1)
+
+
 def test(case):
     server = case.server()
     os.umask(0)
@@ -64,6 +82,7 @@ def test(case):
         mount.said('x: processes that could not be looked into: ', 1)
         check(not has_ended(child), 'it is stopped, though it cannot be found')
 
+    with_credentials(case, server, path)
     other = case.mount(server, 'b', options=['on_lost=kill'])
     other.allow('evicted|lost|SIGKILL')
     with lose(other, 'y') as child:

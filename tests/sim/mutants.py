@@ -1503,7 +1503,7 @@ mutant(41, 'strayed_session_kept', 'heartbeat.c',
        unit('tests/layer/home.c'))
 mutant(41, 'unseen_backup_waited_for', 'session.c',
        '		         server);\n	heartbeat_retreat(lc, RETREAT_REST);', '		         server);',
-       unit('tests/sim/test_home.c'))
+       unit('tests/layer/home.c'))
 mutant(41, 'dead_session_given_up_in_an_outage', 'session.c',
        '	lc->ensemble->port->rest(lc->ensemble);\n	session->link',
        '	lc->ensemble->port->close(lc->ensemble, false);\n	forget_session(lc);\n	session->link',

@@ -17,7 +17,7 @@ import time
 from harness import NO_ANSWER, SLOWNESS, check, check_equal, die_with_parent, let_janitor_go, libc, run, until
 from kill_points import KillPoints
 
-KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 6))
+KILLS = int(os.environ.get('ZKLOCKFS_KILLS', 3))
 SEED = int(os.environ.get('ZKLOCKFS_SEED', 1))
 SECONDS = int(12 * SLOWNESS)    # of a session: a machine under load starts another daemon within its lease
 POINTS = 120        # in a turn or two of the daemon, or while it takes over

@@ -147,37 +147,20 @@ static void begin_eviction(struct eviction *eviction, int64_t due_us)
 	set_time(eviction, due_us);
 }
 
-/* Of an entry anywhere below the root: another client's locks may be deeper than ours. */
-static bool is_entry_path(const struct lc *lc, const char *path)
+void eviction_save_load(struct codec *codec, void *ctx, struct record *record)
 {
-	size_t root_len = strlen(lc->root);
-	struct entry_name name;
+	struct lc *lc = ctx;
+	struct eviction *eviction = RECORD_IN(record, struct eviction);
+	const char *path = codec_text(codec, eviction ? eviction->path : NULL);
+	int64_t due_us = eviction ? eviction->due_us : 0;
+	int64_t untold_us = 0; /* more in an old record: of an entry whose mount was not told */
 
-	return strncmp(path, lc->root, root_len) == 0 && path[root_len] == '/' &&
-	       name_parse(strrchr(path, '/') + 1, &name);
-}
-
-/* The second number is 0, but in a record of the former version, of an eviction whose mount was not
- * told yet: that is no more. */
-static void save_load_times(struct codec *codec, int64_t *due_us, int64_t *untold_us)
-{
-	CODEC_RANGE(codec, *due_us, 0, LC_FOREVER / 4);
-	CODEC_RANGE(codec, *untold_us, 0, LC_FOREVER / 4);
-}
-
-static void restore_eviction(struct codec *codec, struct lc *lc)
-{
-	const char *path = codec_text(codec, NULL);
-	struct eviction *eviction;
-	int64_t due_us = 0, untold_us = 0;
-
-	save_load_times(codec, &due_us, &untold_us);
-	if (codec->bad)
+	CODEC_RANGE(codec, due_us, 0, LC_FOREVER / 4);
+	CODEC_RANGE(codec, untold_us, 0, LC_FOREVER / 4);
+	if (!codec->loads || codec->bad)
 		return;
-	/* It costs no other record. */
-	if (!path || !is_entry_path(lc, path) || untold_us > 0) {
-		lc_report(lc, LC_ERROR, "the record of an eviction cannot be read: %s",
-		          path ? path : "");
+	if (untold_us > 0) {
+		lc_report(lc, LC_ERROR, "the record of an eviction cannot be read: %s", path);
 		return;
 	}
 	eviction = make_eviction(lc, path);
@@ -185,19 +168,6 @@ static void restore_eviction(struct codec *codec, struct lc *lc)
 		begin_eviction(eviction, due_us);
 	else
 		codec_fail(codec, strerror(ENOMEM));
-}
-
-void eviction_save_load(struct codec *codec, void *ctx, struct record *record)
-{
-	struct eviction *eviction = RECORD_IN(record, struct eviction);
-	int64_t untold_us = 0;
-
-	if (codec->loads) {
-		restore_eviction(codec, ctx);
-		return;
-	}
-	(void)codec_text(codec, eviction->path);
-	save_load_times(codec, &eviction->due_us, &untold_us);
 }
 
 /* ---- the question ---- */

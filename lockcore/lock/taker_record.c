@@ -2,9 +2,14 @@
  *
  * taker_record.c - see taker_record.h. Takers of one lock are read in the order of their entries:
  * so the one that another is to replace comes first.
+ *
+ * A record is this process's own memory, of this version or of one before, and the journal has a
+ * checksum. So the codec's ranges are all that is checked; a taker that cannot be ends the process
+ * at an assert.
  */
 #include "lock/taker_record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,115 +150,20 @@ void taker_write(struct codec *codec, struct lc_taker *taker)
 	save_load_fields(codec, taker, &parts);
 }
 
-/* ---- whether the record is possible: what the engine asserts of its takers ---- */
-
-/* A path of names: nothing that leads elsewhere. */
-static bool is_path(const char *path)
-{
-	for (const char *name = path;; name = strchr(name, '/') + 1) {
-		size_t len = strcspn(name, "/");
-
-		if (len == 0 || strncmp(name, ".", len) == 0 || strncmp(name, "..", len) == 0)
-			return false;
-		if (name[len] == '\0')
-			return true;
-	}
-}
-
-static bool has_good_lock(const struct lc *lc, const struct parts *parts)
-{
-	return parts->lock && (parts->lock[0] == '\0' || is_path(parts->lock)) &&
-	       strlen(lc->root) + 1 + strlen(parts->lock) <= LC_PATH_MAX;
-}
-
-/* The name says the entry's number, if the node is known. False: it is not a name of this session
- * and this taker. */
-static bool read_name(const struct lc *lc, struct entry *entry, const struct parts *parts)
-{
-	char whole[NAME_MAX_WHOLE + 10];
-	struct entry_name name;
-
-	if (parts->entry == ENTRY_ABSENT)
-		return entry->name[0] == '\0';
-	strcpy(stpcpy(whole, entry->name), parts->entry == ENTRY_PRESENT ? "" : "0000000000");
-	if (strlen(whole) >= NAME_MAX_WHOLE || strchr(whole, '/') || !name_parse(whole, &name))
-		return false;
-	if (parts->entry == ENTRY_PRESENT)
-		entry->number = name.number;
-	return lc->session->id != 0 && name.of_mount && name.session_half == lc->session->half &&
-	       name.taker_half == entry->id.number &&
-	       (name.mode == LC_SHARED) == ((parts->flags & FLAG_SHARED) != 0);
-}
-
-static bool has_good_wait(const struct parts *parts)
-{
-	if (parts->flags & FLAG_WITHDRAWN && parts->wait != WAIT_QUEUED)
-		return false;
-	return parts->wait == WAIT_QUEUED ||
-	       (parts->state == TAKER_WAITING && parts->entry == ENTRY_ABSENT);
-}
-
-static bool has_good_flags(const struct lock *lock, const struct parts *parts)
-{
-	if (parts->flags & FLAG_GONE && parts->entry != ENTRY_PRESENT)
-		return false;
-	return !(parts->flags & FLAG_UNSEEN) ||
-	       (parts->state == TAKER_HELD && !lock->grant.unproved);
-}
-
-static bool has_good_state(const struct lc *lc, const struct lc_taker *taker,
-                           const struct parts *parts)
-{
-	bool due = parts->flags & FLAG_DUE;
-
-	if (parts->state != TAKER_HELD && parts->held_since_ms != -1)
-		return false;
-	switch (parts->state) {
-	case TAKER_WAITING:
-		return !due;
-	case TAKER_HELD:
-		return !due && !(parts->flags & FLAG_GONE) && parts->entry == ENTRY_PRESENT &&
-		       lc->session->lease.deadline_us != INT64_MIN;
-	case TAKER_LOST:
-		return true;
-	case TAKER_FAILED:
-		return taker->error < 0;
-	case TAKER_LEFT:
-		return !due && parts->entry != ENTRY_ABSENT;
-	}
-	return false;
-}
-
-/* The taker is possible, as far as it can be said without its lock. */
-static bool may_be(struct lc *lc, struct lc_taker *taker, const struct parts *parts)
-{
-	struct entry *entry = &taker->entry;
-
-	return entry->id.number != 0 && !entry_find(lc, entry->id.number) &&
-	       (parts->entry == ENTRY_ABSENT || parts->entry == ENTRY_UNKNOWN ||
-	        parts->entry == ENTRY_PRESENT) &&
-	       has_good_lock(lc, parts) && read_name(lc, entry, parts) && has_good_wait(parts) &&
-	       has_good_state(lc, taker, parts) && taker->asked_us <= lc_lately(lc) &&
-	       (!parts->reason || strlen(parts->reason) <= LC_REASON_MAX);
-}
-
-/* Finds the holder whose place the taker is to take; NULL: it takes none. False: there is no such
- * holder. */
-static bool find_replaced(struct lc *lc, const struct lock *lock, const struct parts *parts,
-                          struct lc_taker **ret_old)
-{
-	struct entry *entry = entry_find(lc, parts->replaces);
-	struct lc_taker *old = entry ? taker_of(entry) : NULL;
-
-	*ret_old = old;
-	if (parts->replaces == 0)
-		return true;
-	return old && parts->state == TAKER_WAITING && !(parts->flags & FLAG_SHARED) &&
-	       old->entry.lock == lock && old->entry.mode == LC_SHARED &&
-	       old->state == TAKER_HELD && !old->replaced_by;
-}
-
 /* ---- reading ---- */
+
+/* The name says the entry's number, if the node is known. */
+static void read_name(struct entry *entry, enum entry_state state)
+{
+	struct entry_name name;
+	bool parsed = state == ENTRY_PRESENT && name_parse(entry->name, &name);
+
+	assert(parsed == (state == ENTRY_PRESENT));
+	if (!parsed)
+		return;
+	assert(name.taker_half == entry->id.number);
+	entry->number = name.number;
+}
 
 static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
                    const struct parts *parts)
@@ -288,41 +198,27 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	return true;
 }
 
-static bool resume_at(struct codec *codec, struct lc_taker *taker, struct lock *lock,
-                      const struct parts *parts)
-{
-	struct lc *lc = lock->lc;
-	struct lc_taker *old;
-
-	if (!has_good_flags(lock, parts) || !find_replaced(lc, lock, parts, &old)) {
-		codec_refuse(codec, "the state has an impossible taker");
-		return false;
-	}
-	if (!resume(lc, taker, lock, parts)) {
-		codec_fail(codec, strerror(ENOMEM));
-		return false;
-	}
-	if (old)
-		taker_replace(taker, old);
-	return true;
-}
-
 bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker)
 {
 	struct parts parts = {0};
-	struct lock *lock;
+	struct entry *replaced;
+	struct lock *lock = NULL;
 
 	save_load_fields(codec, taker, &parts);
-	if (!codec->bad && !may_be(lc, taker, &parts))
-		codec_refuse(codec, "the state has an impossible taker");
 	if (codec->bad)
 		return false;
-	if (lock_get(lc, parts.lock, parts.watches_uid, &lock) < 0) {
+	assert(parts.lock && taker->entry.id.number != 0);
+	assert(parts.state != TAKER_HELD || parts.entry == ENTRY_PRESENT);
+	read_name(&taker->entry, parts.entry);
+	replaced = entry_find(lc, parts.replaces);
+	if (lock_get(lc, parts.lock, parts.watches_uid, &lock) < 0 ||
+	    !resume(lc, taker, lock, &parts)) {
 		codec_fail(codec, strerror(ENOMEM));
+		if (lock)
+			lock_unuse(lock);
 		return false;
 	}
-	if (resume_at(codec, taker, lock, &parts))
-		return true;
-	lock_unuse(lock);
-	return false;
+	if (replaced)
+		taker_replace(taker, taker_of(replaced));
+	return true;
 }

@@ -6,7 +6,6 @@
  */
 #include "pure/codec.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -140,29 +139,7 @@ static int64_t with_sign(uint64_t number)
 	return (int64_t)(number >> 1 ^ -(number & 1));
 }
 
-/* All users wait while thousands of records are read: so eight bytes at a time. How many of them
- * belong to the number. `ret_ends`: all of it. */
-static size_t get_eight(const unsigned char *bytes, uint64_t *ret_number, bool *ret_ends)
-{
-	uint64_t number, ends;
-	unsigned bits = 64;
-
-	memcpy(&number, bytes, sizeof(number));
-	number = le64toh(number);
-	ends = ~number & UINT64_C(0x8080808080808080);
-	*ret_ends = ends != 0;
-	if (ends)
-		bits = (unsigned)__builtin_ctzll(ends) + 1;
-	number &= UINT64_MAX >> (64 - bits) & UINT64_C(0x7f7f7f7f7f7f7f7f);
-	/* 7 bits of each byte, then 14 of each two, then 28 of each four come together. */
-	number = (number & UINT64_C(0x007f007f007f007f)) |
-	         (number & UINT64_C(0x7f007f007f007f00)) >> 1;
-	number = (number & UINT64_C(0x00003fff00003fff)) |
-	         (number & UINT64_C(0x3fff00003fff0000)) >> 2;
-	*ret_number = (number & UINT64_C(0x0fffffff)) | number >> 32 << 28;
-	return bits / 8;
-}
-
+/* A number has one form only, the shortest, of 64 bits. */
 static int64_t get_number(struct codec *codec)
 {
 	const unsigned char *at = codec->data + codec->at;
@@ -171,17 +148,11 @@ static int64_t get_number(struct codec *codec)
 	bool ends = false;
 	size_t i;
 
-	if (left > 0 && *at < 0x80) { /* most are small */
-		codec->at++;
-		return with_sign(*at);
-	}
-	i = left < sizeof(number) ? 0 : get_eight(at, &number, &ends);
-	for (; !ends && i < most; i++) {
+	for (i = 0; !ends && i < most; i++) {
 		number |= (uint64_t)(at[i] & 0x7f) << 7 * i;
 		ends = at[i] < 0x80;
 	}
-	/* It has one form only, the shortest, of 64 bits. */
-	if (!ends || at[i - 1] == 0 || (i == NUMBER_BYTES && at[i - 1] > 1)) {
+	if (!ends || (i > 1 && at[i - 1] == 0) || (i == NUMBER_BYTES && at[i - 1] > 1)) {
 		codec_refuse(codec, ends || left > most ? "the state has an invalid number"
 		                                        : "the state is too short");
 		return 0;

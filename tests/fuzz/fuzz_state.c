@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records as a hostile predecessor would leave them (libFuzzer). The input makes possible records
- * and spoils bytes of them. If they pass the check, an engine must go on from them: here on a port
- * that answers some requests OK and others with errors. The engine must never crash, and the
- * records that it writes must pass the check.
+ * Possible records, in any combination (libFuzzer). The input may spoil bytes of the records of the
+ * session, the counters and the evictions. If all pass the check, an engine must go on from them:
+ * here on a port that answers some requests OK and others with errors. The engine must never crash,
+ * and the records that it writes must pass the check.
  */
 #include "fuzz.h"
 
@@ -44,7 +44,8 @@ static void put_spoilt(struct notes *notes, unsigned kind, uint64_t key, struct 
 	notes_put(notes, kind, key, codec);
 }
 
-static void write_session(struct notes *notes)
+/* The names of takers' entries tell the session, so it is spoilt only without takers. */
+static void write_session(struct notes *notes, bool spoils)
 {
 	struct codec codec = {0};
 	struct forged_session session = {
@@ -73,7 +74,10 @@ static void write_session(struct notes *notes)
 	};
 
 	forge_session(&codec, &session);
-	put_spoilt(notes, LC_KIND_SESSION, 1, &codec);
+	if (spoils)
+		put_spoilt(notes, LC_KIND_SESSION, 1, &codec);
+	else
+		notes_put(notes, LC_KIND_SESSION, 1, &codec);
 	forge_counters(&codec, 10, 3);
 	forge_counter(&codec, "takes", 0, 7);
 	forge_counter(&codec, "failures", EAGAIN, 5);
@@ -86,12 +90,17 @@ static int64_t some_time(int64_t unit_us)
 	return below(2) ? LC_FOREVER : recorded_us + (int64_t)below(20) * unit_us;
 }
 
-static struct forged_taker some_taker(uint64_t id)
+/* The takers that were made; a later one may replace an earlier one. */
+static struct forged_taker made[TAKERS_MAX + 1];
+static const char *const locks[] = {"a", "a/b", "c", ""};
+static bool has_unseen[4];
+
+/* `lock`: which one. */
+static struct forged_taker some_taker(uint64_t id, unsigned lock)
 {
-	static const char *const locks[] = {"a", "a/b", "c", ""};
 	static const int64_t entries[] = {FORGED_ABSENT, FORGED_UNKNOWN, FORGED_PRESENT};
 	struct forged_taker taker = {
-		.lock = locks[below(4)],
+		.lock = locks[lock],
 		.reason = below(2) ? NULL : "why not",
 		.name = "",
 		.id = (int64_t)id,
@@ -99,7 +108,6 @@ static struct forged_taker some_taker(uint64_t id)
 		.loss = below(3),
 		.entry = entries[below(3)],
 		.flags = next_byte() & 127,
-		.replaces = below(4) ? 0 : (int64_t)id - 1,
 		.error = -11,
 		.asked_us = recorded_us - 1,
 		.wait_until_us = some_time(SECOND),
@@ -113,10 +121,12 @@ static struct forged_taker some_taker(uint64_t id)
 
 	if (taker.entry == FORGED_ABSENT && taker.state == FORGED_WAITING)
 		taker.wait = below(3);
-	if (taker.state == FORGED_HELD)
+	if (taker.state == FORGED_HELD ||
+	    (taker.state == FORGED_LEFT && taker.entry == FORGED_ABSENT))
 		taker.entry = FORGED_PRESENT;
-	if (taker.state != FORGED_HELD || taker.flags & FORGED_SHARED)
+	if (taker.state != FORGED_HELD || taker.flags & FORGED_SHARED || has_unseen[lock])
 		taker.flags &= ~FORGED_UNSEEN;
+	has_unseen[lock] |= taker.flags & FORGED_UNSEEN;
 	if (taker.state == FORGED_WAITING || taker.state == FORGED_HELD ||
 	    taker.state == FORGED_LEFT)
 		taker.flags &= ~FORGED_DUE;
@@ -125,9 +135,15 @@ static struct forged_taker some_taker(uint64_t id)
 	return taker;
 }
 
+static bool may_replace(const struct forged_taker *taker, const struct forged_taker *old)
+{
+	return taker->state == FORGED_WAITING && !(taker->flags & FORGED_SHARED) &&
+	       old->state == FORGED_HELD && old->flags & FORGED_SHARED && old->lock == taker->lock;
+}
+
 static void write_taker(struct notes *notes, uint64_t id)
 {
-	struct forged_taker taker = some_taker(id);
+	struct forged_taker taker = some_taker(id, below(4));
 	char name[NAME_PREFIX_MAX + 10];
 	struct codec codec = {0};
 
@@ -137,8 +153,11 @@ static void write_taker(struct notes *notes, uint64_t id)
 		snprintf(name + strlen(name), 11, "%010u", below(3) ? (unsigned)id : 2147483647u);
 	if (taker.entry != FORGED_ABSENT)
 		taker.name = name;
+	if (may_replace(&taker, &made[id - 1]) && below(2))
+		taker.replaces = (int64_t)id - 1;
+	made[id] = taker;
 	forge_taker(&codec, &taker);
-	put_spoilt(notes, LC_KIND_TAKER, id, &codec);
+	notes_put(notes, LC_KIND_TAKER, id, &codec);
 }
 
 static void write_records(struct notes *notes)
@@ -146,7 +165,9 @@ static void write_records(struct notes *notes)
 	unsigned takers = below(TAKERS_MAX + 1);
 	struct codec codec = {0};
 
-	write_session(notes);
+	memset(made, 0, sizeof(made));
+	memset(has_unseen, 0, sizeof(has_unseen));
+	write_session(notes, takers == 0);
 	for (unsigned i = 1; i <= takers; i++)
 		write_taker(notes, i);
 	if (!below(2))

@@ -895,8 +895,8 @@ mutant(21, 'evicted_in_our_time', 'evict.c',
        'if (1)',
        EVICTION)
 mutant(21, 'untold_eviction_of_the_former_version', 'evict.c',
-       '|| untold_us > 0) {',
-       '|| untold_us < 0) {',
+       'if (untold_us > 0) {',
+       'if (untold_us < 0) {',
        unit('tests/layer/evict.c'))
 mutant(21, 'letter_in_the_middle_of_another', 'letters.c',
        'kept = len / LETTER_LEN * LETTER_LEN,',
@@ -1401,7 +1401,7 @@ mutant(38, 'eviction_forgotten', 'adopt.c',
        ';',
        ADOPT_CHANGED)
 mutant(38, 'upgrade_forgotten', 'taker_record.c',
-       '\tif (old)\n\t\ttaker_replace(taker, old);\n',
+       '\tif (replaced)\n\t\ttaker_replace(taker, taker_of(replaced));\n',
        '',
        ADOPT_CHANGED)
 mutant(38, 'drain_forgotten', 'adopt.c',

@@ -78,6 +78,16 @@ void answer_note_end(struct zookeeper *zk, enum ending end)
 		zk->end = end;
 }
 
+void answer_refused(struct zookeeper *zk)
+{
+	struct zookeeper_request *first;
+
+	while ((first = zk->requests) && first->refused != ENSEMBLE_OK) {
+		DL_DELETE(zk->requests, first);
+		answer_later(first, first->refused);
+	}
+}
+
 static void give(struct zookeeper_request *request, const struct ensemble_answer *answer)
 {
 	struct zookeeper *zk = request->zk;
@@ -96,6 +106,8 @@ static void give(struct zookeeper_request *request, const struct ensemble_answer
 		assert(answer->result != ENSEMBLE_OK);
 		answer_later(request, answer->result);
 	}
+	answer_refused(zk);
+	(void)answer_may_call(zk);
 }
 
 void answer_end(struct zookeeper_request *request)

@@ -39,6 +39,7 @@ struct zookeeper_request {
 	void *ctx;
 	struct zookeeper_request *prev, *next; /* not answered; or in `rejected` */
 	bool rejected;                         /* by the client, which may still call back */
+	enum ensemble_result refused;          /* by the client, for good; OK: it is not */
 	bool in_later;                         /* its answer waits in `later` */
 	bool over; /* the client does not have it: not yet, or it has said its last word on it */
 	struct later later;
@@ -126,6 +127,8 @@ bool answer_may_call(struct zookeeper *zk);
 /* The client has said its last word on it, which is the answer unless it has one. */
 void answer_finish(struct zookeeper_request *request, const struct ensemble_answer *answer);
 void answer_end(struct zookeeper_request *request);
+/* Requests that the client has refused for good are answered when all before them are. */
+void answer_refused(struct zookeeper *zk);
 /* All that is outstanding, kept or sent, as soon as callbacks may run; the client may still call
  * back for it. */
 void answer_all_later(struct zookeeper *zk, enum ensemble_result result);

@@ -325,7 +325,9 @@ static void reject(struct zookeeper_request *request, enum ensemble_result resul
 	struct zookeeper *zk = request->zk;
 
 	if (result != ENSEMBLE_UNKNOWN && result != ENSEMBLE_GONE) {
-		answer_finish(request, &(struct ensemble_answer){.result = result});
+		request->over = true;
+		request->refused = result;
+		answer_refused(zk);
 		return;
 	}
 	if (result == ENSEMBLE_GONE)

@@ -186,6 +186,8 @@ static int take(zhandle_t *zh, enum form form, void (*fn)(void), const void *dat
 	next_request = TAKE;
 	if (how == REFUSE)
 		return ZSYSTEMERROR;
+	if (how == REFUSE_FOR_GOOD)
+		return ZBADARGUMENTS;
 	pending = calloc(1, sizeof(*pending));
 	assert_non_null(pending);
 	*pending = (struct pending){.form = form, .fn = fn, .data = data};

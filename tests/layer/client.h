@@ -24,8 +24,8 @@ struct _zhandle {
 	char servers[128];
 };
 
-/* What happens to the next request; HALF_WAY: refused after it was noted. */
-enum how { TAKE, REFUSE, REFUSE_HALF_WAY };
+/* What happens to the next request; HALF_WAY: refused after it was noted; FOR_GOOD: invalid. */
+enum how { TAKE, REFUSE, REFUSE_HALF_WAY, REFUSE_FOR_GOOD };
 extern enum how next_request;
 extern zhandle_t *current;
 extern int next_code;         /* of the next answer */

@@ -337,6 +337,43 @@ static void refused_by_the_client(void **state)
 	}
 }
 
+/* The client knows at once that a request is invalid. Its answer waits for those before it. */
+static void invalid(void **state)
+{
+	(void)state;
+	ask("a");
+	flush();
+	ask("bad");
+	next_request = REFUSE_FOR_GOOD;
+	flush();
+	ask("c");
+	flush();
+	expect_text(client_saw, "a=data, c=data");
+	expect_text(heard, "");
+	process();
+	expect_text(heard, "a:ok, bad:?, c:ok");
+	ask("alone");
+	next_request = REFUSE_FOR_GOOD;
+	flush();
+	assert_int_equal(prepare(), 0);
+	process();
+	expect_text(heard, "alone:?");
+}
+
+/* With the connection the order of answers is kept, too. */
+static void invalid_and_cut(void **state)
+{
+	(void)state;
+	ask("a");
+	flush();
+	ask("bad");
+	next_request = REFUSE_FOR_GOOD;
+	flush();
+	current->silent = true;
+	process();
+	expect_text(heard, "disconnected, a:unknown, bad:unknown");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +386,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rested_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(closed_before, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refused_by_the_client, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(invalid_and_cut, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,8 +330,9 @@ struct lc_request {
 	 * (EAGAIN if wait_us is 0): an exclusive entry in between waits for the old one. */
 	struct lc_taker *replaces;
 	int64_t wait_us; /* 0: at once, or EAGAIN; LC_FOREVER; else ETIMEDOUT after it */
-	/* EAGAIN if so many wait before it when it comes; 0: any number may. Nothing to a taker
-	 * that does not wait, or replaces another one. */
+	/* EAGAIN if so many wait when it comes; 0: any number may. Takers that come at one moment
+	 * do not count each other. Nothing to a taker that does not wait, or replaces another
+	 * one. */
 	unsigned crowd;
 	pid_t pid; /* 0: not visible */
 	uid_t uid;

@@ -5,6 +5,7 @@
 #include "take.h"
 
 #include "grant/reuse.h"
+#include "lock/lock_watch.h"
 #include "lock/loss.h"
 #include "pure/node_data.h"
 #include "session/counters.h"
@@ -130,6 +131,19 @@ static struct lc_taker *make_taker(struct lc *lc, const struct lc_request *reque
 	return NULL;
 }
 
+/* A listing that is sent from now on says whether the taker may make an entry. */
+static void probe(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	taker_set_wait(taker, WAIT_PROBING);
+	lock_watch(lock);
+	/* A server that lags may show holders that have left: the sync keeps waiters that hold by
+	 * now from being counted. */
+	if (taker->crowd > 0 && session_is_ready(lock->lc))
+		lc_submit(lock->lc, ensemble_sync(lock->path), lc_ignore, NULL);
+}
+
 /* What is known of the lock decides how the taker begins: refused, as an upgrade, with a listing,
  * or with a create. */
 static void begin(struct lc_taker *taker, struct lc_taker *old)
@@ -146,7 +160,7 @@ static void begin(struct lc_taker *taker, struct lc_taker *old)
 		taker_fail(taker, -EAGAIN);
 	} else {
 		if (taker->immediate || taker->crowd > 0)
-			taker_probe(taker);
+			probe(taker);
 		taker_step(taker);
 	}
 }

@@ -140,7 +140,7 @@ static struct next_taker as_taker(const struct lc_taker *taker)
 		.state = state_of(taker),
 		.number = lock->known.in_zone ? INT64_MAX - 1 : entry->number,
 		.replaces = NEXT_NONE,
-		.crowd = lock->batch.unresolved ? 0 : taker->crowd,
+		.crowd = taker->crowd,
 		.shared = entry->mode == LC_SHARED,
 		.immediate = taker->immediate,
 		.seen = known_is_seen(entry),
@@ -340,13 +340,6 @@ static bool take_step(struct lc_taker *taker, const struct next_taker *next)
 		return let_hold(taker);
 	case NEXT_REFUSE:
 		refuse(taker, next->error);
-		return true;
-	case NEXT_WITHDRAW:
-		taker_withdraw(taker);
-		return true;
-	case NEXT_PASS: /* later entries get higher numbers: no more come before its own */
-		taker->crowd = 0;
-		entry_touch(&taker->entry);
 		return true;
 	case NEXT_LEAVE:
 		taker_drop_spare(taker);

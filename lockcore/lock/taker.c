@@ -14,8 +14,8 @@ bool taker_holds_entry(const struct lc_taker *taker)
 
 bool taker_is_picky(const struct lc_taker *taker)
 {
-	return taker->state == TAKER_WAITING && (taker->immediate || taker->crowd > 0 ||
-	                                         taker->replaces || taker->wait == WAIT_PROBING);
+	return taker->state == TAKER_WAITING &&
+	       (taker->immediate || taker->replaces || taker->wait == WAIT_PROBING);
 }
 
 bool taker_means(const struct lc_taker *taker)
@@ -95,21 +95,15 @@ static bool is_step(enum taker_state from, enum taker_state to)
 	return false;
 }
 
-/* A waiter whose entry is deleted, so that it probes again. */
-static bool is_withdrawn(const struct lc_taker *taker)
-{
-	return taker->state == TAKER_WAITING && taker->withdrawn;
-}
-
 /* The timer until a request is tried again. A waiter's time limit goes on beside it. */
 static struct timer *retry_timer(struct lc_taker *taker)
 {
-	return taker->entry.wanted || is_withdrawn(taker) ? &taker->recheck : &taker->limit;
+	return taker->entry.wanted ? &taker->recheck : &taker->limit;
 }
 
 static bool wants_entry(const struct lc_taker *taker)
 {
-	return (taker->state == TAKER_WAITING && !taker->withdrawn) || taker->state == TAKER_HELD ||
+	return taker->state == TAKER_WAITING || taker->state == TAKER_HELD ||
 	       (taker->state == TAKER_LOST && taker->loss != LOSS_GIVEN_UP);
 }
 
@@ -327,10 +321,6 @@ void taker_leave(struct lc_taker *taker)
 void taker_miss(struct lc_taker *taker)
 {
 	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
-	if (taker->withdrawn) {
-		taker_step(taker);
-		return;
-	}
 	taker_set_wait(taker, WAIT_MISSING);
 	taker->entry.lock->lc->takers->missing = true;
 	session_check(taker->entry.lock->lc);
@@ -393,33 +383,6 @@ static void delete_entry(struct lc_taker *taker)
 	taker_try_later(taker);
 }
 
-void taker_probe(struct lc_taker *taker)
-{
-	struct lock *lock = taker->entry.lock;
-
-	taker_set_wait(taker, WAIT_PROBING);
-	taker->withdrawn = false;
-	taker->entry.wanted = true;
-	taker->since = lock->lists.sent; /* an older listing says nothing */
-	note_picky(taker);
-	lock_watch(lock);
-	/* A server that lags may show holders that have left: the sync keeps waiters that hold by
-	 * now from being counted. */
-	if (taker->crowd > 0 && session_is_ready(lock->lc))
-		lc_submit(lock->lc, ensemble_sync(lock->path), lc_ignore, NULL);
-}
-
-void taker_withdraw(struct lc_taker *taker)
-{
-	struct entry *entry = &taker->entry;
-
-	assert(taker->state == TAKER_WAITING && entry->state == ENTRY_PRESENT);
-	taker->withdrawn = true;
-	entry->wanted = false;
-	lock_touch(entry->lock);
-	taker_step(taker);
-}
-
 void taker_step(struct lc_taker *taker)
 {
 	struct entry *entry = &taker->entry;
@@ -427,8 +390,6 @@ void taker_step(struct lc_taker *taker)
 
 	switch (entry->state) {
 	case ENTRY_ABSENT:
-		if (is_withdrawn(taker))
-			taker_probe(taker);
 		if (!entry->wanted)
 			taker_free_if_done(taker);
 		else if (!ready || taker->state != TAKER_WAITING || taker->wait == WAIT_MISSING)

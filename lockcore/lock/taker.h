@@ -45,11 +45,11 @@ struct lc_taker {
 	enum taker_wait wait : 2;            /* WAITING */
 	enum taker_loss loss : 2;            /* LOST */
 	bool told_taken : 1, told_token : 1; /* lc_taken_fn; lc_give_token() */
-	bool immediate : 1, withdrawn : 1;   /* no waiting; WAITING: its entry goes first */
+	bool immediate : 1;                  /* EAGAIN rather than wait */
 	bool spare : 1;                      /* LEFT: its entry waits for the next take */
-	unsigned crowd : 20; /* EAGAIN rather than behind so many; 0: any, or it is past that */
-	int error;           /* FAILED: what the frontend is told */
-	struct lc_taker *prev, *next;         /* in lock->takers */
+	unsigned crowd : 20;          /* PROBING: EAGAIN rather than behind so many; 0: any */
+	int error;                    /* FAILED: what the frontend is told */
+	struct lc_taker *prev, *next; /* in lock->takers */
 	struct lc_taker *due_prev, *due_next; /* in takers->due: NULL if it is not there */
 
 	/* What was asked for. */
@@ -122,11 +122,6 @@ void taker_reuse(struct lc_taker *taker);
 void taker_drop_spare(struct lc_taker *taker);
 /* WAITING: changes the kind of wait. */
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
-/* WAITING, without an entry: a listing that is sent from now on says whether it may make one. */
-void taker_probe(struct lc_taker *taker);
-/* WAITING behind too many: its entry is deleted, then it probes. So a taker that is told EAGAIN has
- * no entry which others count. */
-void taker_withdraw(struct lc_taker *taker);
 /* WAITING, and its entry is gone: whether it was evicted is not known yet. */
 void taker_miss(struct lc_taker *taker);
 /* The taker takes no other's place any more, and no other takes its place. */

@@ -20,8 +20,8 @@
 #define FLAG_GONE 8    /* its entry is said to be gone */
 #define FLAG_UNSEEN 16 /* got the lock by hand-off, and was not seen since */
 #define FLAG_TOLD_SINCE 32
-#define FLAG_DIRTY 64 /* its data is to be written */
-#define FLAG_WITHDRAWN 128
+#define FLAG_DIRTY 64      /* its data is to be written */
+#define FLAG_WITHDRAWN 128 /* of a former version: it is to be refused, and its entry to go */
 #define FLAGS_ALL 255
 
 /* Fields of a taker that have another form in the record, or are in other objects. */
@@ -109,8 +109,7 @@ static unsigned flags_of(const struct lc_taker *taker)
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
 	       (entry->gone ? FLAG_GONE : 0) |
 	       (entry->lock->grant.unproved == entry ? FLAG_UNSEEN : 0) |
-	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0) |
-	       (taker->withdrawn ? FLAG_WITHDRAWN : 0);
+	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
 }
 
 /* The grant was not told: the taker is recorded as waiting, as after taker_lose(). */
@@ -165,6 +164,14 @@ static void read_name(struct entry *entry, enum entry_state state)
 	entry->number = name.number;
 }
 
+static void refuse_withdrawn(struct lc_taker *taker, struct parts *parts)
+{
+	parts->state = TAKER_FAILED;
+	parts->flags |= FLAG_DUE;
+	parts->limit_us = parts->recheck_us = LC_FOREVER;
+	taker->error = -EAGAIN;
+}
+
 static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
                    const struct parts *parts)
 {
@@ -174,7 +181,6 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	taker->wait = parts->wait;
 	taker->loss = parts->loss;
 	taker->immediate = parts->flags & FLAG_IMMEDIATE;
-	taker->withdrawn = parts->flags & FLAG_WITHDRAWN;
 	taker->crowd = parts->crowd & LC_CROWD_MAX;
 	entry->state = parts->entry;
 	entry->mode = parts->flags & FLAG_SHARED ? LC_SHARED : LC_EXCLUSIVE;
@@ -207,6 +213,8 @@ bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker)
 	save_load_fields(codec, taker, &parts);
 	if (codec->bad)
 		return false;
+	if (parts.flags & FLAG_WITHDRAWN)
+		refuse_withdrawn(taker, &parts);
 	assert(parts.lock && taker->entry.id.number != 0);
 	assert(parts.state != TAKER_HELD || parts.entry == ENTRY_PRESENT);
 	read_name(&taker->entry, parts.entry);

@@ -184,16 +184,14 @@ static bool judge_immediate(struct next_queue *queue, const struct staying *stay
 static bool judge_crowd(struct next_queue *queue, const struct staying *staying,
                         struct next_taker *taker)
 {
-	if (staying->shown.waiting < taker->crowd)
+	if (taker->crowd == 0 || staying->known.waiting < taker->crowd)
 		return false;
-	if (!queue->lock_watched) {
+	if (!queue->lock_watched)
 		queue->watch_lock = true;
-	} else if (taker->state == NEXT_PROBING) {
+	else if (staying->shown.waiting >= taker->crowd)
 		turn_away(taker, -EAGAIN);
-	} else {
-		taker->step = NEXT_WITHDRAW;
-		taker->state = NEXT_LEAVING;
-	}
+	else
+		want_list_since(queue, taker);
 	return true;
 }
 
@@ -207,7 +205,7 @@ static void judge_probing(struct next_queue *queue, const struct staying *stayin
 		return;
 	}
 	barred = taker->immediate ? judge_immediate(queue, staying, taker)
-	                          : taker->crowd > 0 && judge_crowd(queue, staying, taker);
+	                          : judge_crowd(queue, staying, taker);
 	if (barred)
 		return;
 	taker->step = NEXT_CREATE;
@@ -233,29 +231,18 @@ static bool judge_upgrade(struct next_queue *queue, const struct staying *stayin
 	return true;
 }
 
-/* It has an entry; `shown`: the last listing showed it, too. */
+/* It has an entry. */
 static void judge_placed(struct next_queue *queue, const struct staying *staying,
-                         struct next_taker *taker, bool shown)
+                         struct next_taker *taker)
 {
-	if (judge_upgrade(queue, staying, taker))
-		return;
-	if (taker->immediate) {
+	if (!judge_upgrade(queue, staying, taker) && taker->immediate)
 		judge_immediate(queue, staying, taker);
-		return;
-	}
-	if (taker->crowd == 0 || taker->replaces != NEXT_NONE)
-		return;
-	if (!shown)
-		want_list(queue, NEXT_LIST_ANY);
-	else if (!judge_crowd(queue, staying, taker))
-		taker->step = NEXT_PASS;
 }
 
 static bool may_be_refused(const struct next_taker *taker)
 {
 	return taker->state == NEXT_PROBING ||
-	       (taker->state == NEXT_WAITING &&
-	        (taker->immediate || taker->replaces != NEXT_NONE || taker->crowd > 0));
+	       (taker->state == NEXT_WAITING && (taker->immediate || taker->replaces != NEXT_NONE));
 }
 
 static void judge_those_who_do_not_wait(struct next_queue *queue)
@@ -272,7 +259,7 @@ static void judge_those_who_do_not_wait(struct next_queue *queue)
 		struct next_taker *taker = taker_at(queue, i);
 
 		if (taker && may_be_refused(taker))
-			judge_placed(queue, &staying, taker, queue->entries[i].shown);
+			judge_placed(queue, &staying, taker);
 		add_staying(&staying, queue, i);
 	}
 	for (int t = 0; t < queue->taker_count; t++) {

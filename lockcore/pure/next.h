@@ -34,7 +34,8 @@
  *     leavers are deleted meanwhile. An upgrade waits; a shared waiter does if there is an unproved
  *     one, or if there are several slots.
  * K5. A taker that does not wait is refused for what one listing has shown together, one that was
- *     sent after it came. Own entries that leave, or are kept, are in nobody's way.
+ *     sent after it came. Own entries that leave, or are kept, are in nobody's way. A taker that
+ *     does not wait behind a crowd is refused only before it has an entry.
  * K6. The shared hold of an upgrade is not in the upgrade's way. An exclusive entry between the two
  *     waits for that hold: the upgrade is refused.
  * K7. A kept entry becomes a leaver's as soon as another own taker is in the lock.
@@ -62,12 +63,10 @@ enum next_state {
 /* What a taker is to do. */
 enum next_step {
 	NEXT_STAY,
-	NEXT_CREATE,   /* PROBING: make an entry */
-	NEXT_GRANT,    /* WAITING: it holds */
-	NEXT_REFUSE,   /* PROBING, WAITING: it fails with `error` */
-	NEXT_WITHDRAW, /* WAITING: delete the entry, then probe again */
-	NEXT_PASS,     /* WAITING: its crowd counts no more */
-	NEXT_LEAVE     /* KEPT: it becomes a leaver */
+	NEXT_CREATE, /* PROBING: make an entry */
+	NEXT_GRANT,  /* WAITING: it holds */
+	NEXT_REFUSE, /* PROBING, WAITING: it fails with `error` */
+	NEXT_LEAVE   /* KEPT: it becomes a leaver */
 };
 
 /* A taker of this mount. */
@@ -75,7 +74,7 @@ struct next_taker {
 	enum next_state state; /* changed as `step` says */
 	int64_t number;        /* of its entry, from WAITING on */
 	int replaces;   /* an upgrade: the taker whose shared hold it replaces; else NEXT_NONE */
-	unsigned crowd; /* EAGAIN rather than wait behind so many; 0: any */
+	unsigned crowd; /* PROBING: EAGAIN rather than wait behind so many; 0: any */
 	bool shared : 1;
 	bool immediate : 1;   /* EAGAIN rather than wait */
 	bool seen : 1;        /* as in K3; also: its own watch is good */

@@ -99,9 +99,7 @@ bool judge_leaving(const struct taker *owner, const struct mount *mount)
 {
 	if (!owner || judge_works_on(owner) || owner->mount != mount || owner->life != mount->life)
 		return false;
-	if (owner->phase == T_WAITING) /* so many stood before this entry: it is withdrawn */
-		return owner->crowded_token && owner->crowded_token == owner->entry_token;
-	return owner->phase != T_HELD;
+	return owner->phase != T_HELD && owner->phase != T_WAITING;
 }
 
 /* Or the taker replaces the holder of that entry. */

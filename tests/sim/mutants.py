@@ -619,34 +619,27 @@ mutant(14, 'crowd_not_listed_first', 'take.c',
        'if (taker->immediate || taker->crowd > 0)',
        'if (taker->immediate)',
        CROWD)
-mutant(14, 'crowd_for_ever', 'decide.c',
-       '\ttaker->crowd = 0;\n',
-       '',
-       CROWD)
-mutant(14, 'crowd_without_a_listing', 'taker.c',
-       'taker->immediate || taker->crowd > 0 ||',
-       'taker->immediate ||',
-       CROWD)
-mutant(14, 'refused_one_is_counted', 'decide.c',
-       '\t\ttaker_withdraw(taker);\n',
-       '\t\ttaker_fail(taker, -EAGAIN);\n',
-       sim())
-mutant(14, 'crowd_of_a_lagging_server', 'taker.c',
+mutant(14, 'refused_in_its_entry', 'next.c',
+       '\tif (!judge_upgrade(queue, staying, taker) && taker->immediate)\n'
+       '\t\tjudge_immediate(queue, staying, taker);\n',
+       '\tif (!judge_upgrade(queue, staying, taker) && taker->immediate)\n'
+       '\t\tjudge_immediate(queue, staying, taker);\n'
+       '\telse if (taker->step == NEXT_STAY)\n'
+       '\t\tjudge_crowd(queue, staying, taker);\n',
+       CROWD,
+       ('next.c', '(taker->immediate || taker->replaces != NEXT_NONE));', 'true);'))
+mutant(14, 'crowd_counted_with_other_slots', 'next.c',
+       'if (taker->crowd == 0 || staying->known.waiting < taker->crowd)',
+       'if (taker->crowd == 0 || staying->shown.waiting < taker->crowd)',
+       unit('tests/unit/next.c'))
+mutant(14, 'crowd_of_a_lagging_server', 'take.c',
        'if (taker->crowd > 0 && session_is_ready(lock->lc))',
        'if (0)',
        sim())
-mutant(14, 'withdrawn_waits_again', 'taker.c',
-       '\tcase ENTRY_PRESENT:\n\t\t/* A delete',
-       '\tcase ENTRY_PRESENT:\n\t\tif (is_withdrawn(taker))\n\t\t\ttaker->withdrawn = !(entry->wanted = true);\n\t\t/* A delete',
-       sim())
-mutant(14, 'withdrawn_is_evicted', 'taker.c',
-       '\tif (taker->withdrawn) {\n\t\ttaker_step(taker);\n\t\treturn;\n\t}\n',
-       '',
+mutant(14, 'withdrawn_by_the_former_version_waits', 'taker_record.c',
+       '\t\trefuse_withdrawn(taker, &parts);\n',
+       '\t\t;\n',
        CROWD)
-mutant(14, 'withdrawn_forgotten_by_the_next_process', 'taker_record.c',
-       '\ttaker->withdrawn = parts->flags & FLAG_WITHDRAWN;\n',
-       '',
-       sim())
 mutant(14, 'crowd_forgotten_by_the_next_process', 'taker_record.c',
        '\ttaker->crowd = parts->crowd & LC_CROWD_MAX;\n',
        '',

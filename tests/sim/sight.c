@@ -75,12 +75,10 @@ bool sight_may_wait(const struct sim *sim, const struct taker *owner, const stru
 	             : sim->plan.slots_max == 1;
 }
 
-/* Its mount counts the entry as gone. A waiter of a crowd may be withdrawn, or not: its mount has
- * counted at another moment. */
+/* Its mount counts the entry as gone. */
 static bool surely_leaves(const struct taker *owner, const struct mount *mount)
 {
-	return judge_leaving(owner, mount) && owner->phase != T_WAITING &&
-	       (owner->phase != T_LOST || judge_may_go(owner));
+	return judge_leaving(owner, mount) && (owner->phase != T_LOST || judge_may_go(owner));
 }
 
 /* Does anybody wait behind a holder? An entry that its own mount will delete may count or not. */
@@ -144,10 +142,6 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		if (!(shape & SHAPE_ENTRY))
 			continue;
 		left = crowd;
-		if (owner && owner->crowd > 0 && waiting >= owner->crowd) {
-			owner->crowded_us = now_us(sim);
-			owner->crowded_token = node->stat.czxid;
-		}
 		waiting += !crowd_admits(&crowd, mode, slots);
 		if (owner && owner->phase == T_WAITING)
 			could = look_at_waiter(owner, &left, &leavers[owner->mount->host.index],
@@ -254,8 +248,7 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 			sim_violation(
 				sim, "b: taker %d on %s came before %d to %s, and stands behind it",
 				taker->pid, taker->mount->host.name, before->pid, lock->name);
-		/* Nor if its entry was withdrawn: a crowd was before it, or so it looked. */
-		if (before && before->entry_session == taker->entry_session && !taker->crowd &&
+		if (before && before->entry_session == taker->entry_session &&
 		    before->former_token && !taker->evicted_alone && taker->former_token &&
 		    before->former_session == taker->former_session &&
 		    before->former_token > taker->former_token)
@@ -285,10 +278,12 @@ bool sight_has_entry(const struct taker *taker)
 	return false;
 }
 
-/* A try lists the lock before it makes an entry, so that it is not in the way of others. */
-static void judge_try(struct sim *sim, struct lock_state *lock)
+/* A try, and a taker that does not wait behind many, list the lock before they make an entry. */
+static void judge_picky(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
+	/* Not all entries that came first stand before it. */
+	bool in_order = !sim->plan.weight[FAULT_REFUSE] && !sim->plan.late_readers;
 	struct node *node, *before;
 
 	if (!parent)
@@ -296,47 +291,31 @@ static void judge_try(struct sim *sim, struct lock_state *lock)
 	DL_FOREACH(parent->children, node) {
 		struct taker *taker = judge_owner(sim, node);
 		struct crowd crowd = {0};
+		unsigned waiting = 0;
 
-		if (!taker || taker->wait_us != 0 || taker->upgrades || taker->phase != T_WAITING ||
+		if (!taker || (taker->wait_us != 0 && taker->crowd == 0) || taker->upgrades ||
+		    taker->phase != T_WAITING ||
 		    mount_trouble(taker->mount) >= taker->took_us - LAG_US)
 			continue;
-		for (before = parent->children; before != node; before = before->next)
-			if (sight_made_us(sim, before) < taker->took_us - LAG_US &&
-			    !judge_passes(taker, order_pid(before)))
-				crowd_add(&crowd, order_shape(before));
-		if (!crowd_admits(&crowd, taker->mode, sim->plan.slots_max))
+		for (before = parent->children; before != node; before = before->next) {
+			unsigned shape = order_shape(before);
+			enum lc_mode mode = shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE;
+
+			if (sight_made_us(sim, before) >= taker->took_us - LAG_US ||
+			    judge_passes(taker, order_pid(before)))
+				continue;
+			waiting += shape & SHAPE_ENTRY &&
+			           !crowd_admits(&crowd, mode, sim->plan.slots_max);
+			crowd_add(&crowd, shape);
+		}
+		if (taker->wait_us == 0 && !crowd_admits(&crowd, taker->mode, sim->plan.slots_max))
 			sim_violation(
 				sim,
 				"f: taker %d would not wait and queues in %s, which was not free",
 				taker->pid, lock->name);
-	}
-}
-
-/* A taker that does not wait behind many has left the queue by then, or stands well; but a late
- * reader may come before it. */
-static void judge_crowd(struct sim *sim, struct lock_state *lock)
-{
-	struct node *parent = tree_find(&sim->world.committed, lock->path);
-	struct crowd crowd = {0};
-	unsigned waiting = 0;
-	struct node *node;
-
-	if (!parent || sim->plan.weight[FAULT_REFUSE] || sim->plan.late_readers)
-		return;
-	DL_FOREACH(parent->children, node) {
-		unsigned shape = order_shape(node);
-		struct taker *taker = judge_owner(sim, node);
-
-		if (taker && taker->crowd > 0 && taker->phase == T_WAITING &&
-		    waiting >= taker->crowd && !taker->former_token &&
-		    sight_made_us(sim, node) < now_us(sim) - SETTLED_US &&
-		    mount_trouble(taker->mount) < now_us(sim) - SETTLED_US)
+		if (taker->wait_us != 0 && waiting >= taker->crowd && in_order)
 			sim_violation(sim, "f: taker %d waits in %s behind %u, not behind %u",
 			              taker->pid, lock->name, waiting, taker->crowd);
-		waiting += shape & SHAPE_ENTRY &&
-		           !crowd_admits(&crowd, shape & SHAPE_SHARED ? LC_SHARED : LC_EXCLUSIVE,
-		                         sim->plan.slots_max);
-		crowd_add(&crowd, shape);
 	}
 }
 
@@ -365,8 +344,7 @@ void look_at_locks(struct sim *sim)
 	for (int i = 0; i < sim->plan.locks; i++) {
 		look_at_lock(sim, &sim->locks[i]);
 		judge_places(sim, &sim->locks[i]);
-		judge_try(sim, &sim->locks[i]);
-		judge_crowd(sim, &sim->locks[i]);
+		judge_picky(sim, &sim->locks[i]);
 	}
 	judge_guards(sim);
 	sim->changes_seen = sim->world.changes;

@@ -132,9 +132,8 @@ struct taker {
 	bool went_on;         /* another one has its entry now */
 	struct taker *former; /* it goes on with the entry of that one, which has left */
 	int64_t wait_us, took_us, took_running_us, took_clock_us;
-	unsigned crowd;        /* it does not wait behind so many; 0: behind any number */
-	int64_t crowded_us;    /* when so many last waited, or waited before it; */
-	int64_t crowded_token; /*   the entry then */
+	unsigned crowd;     /* it does not wait behind so many; 0: behind any number */
+	int64_t crowded_us; /* when so many last waited */
 	int64_t token, granted_us, granted_clock_us;
 	int64_t until_us;          /* it may hold until then, by its mount's clock */
 	int64_t unfree_us;         /* of a try: when it would last have had to wait */

@@ -29,6 +29,7 @@ struct forged_session {
 #define FORGED_DUE 4
 #define FORGED_GONE 8
 #define FORGED_UNSEEN 16
+#define FORGED_WITHDRAWN 128
 
 /* The states as the engine has them. */
 enum { FORGED_WAITING, FORGED_HELD, FORGED_LOST, FORGED_FAILED, FORGED_LEFT };

@@ -468,26 +468,29 @@ static void try_asks_for_slots_that_would_let_it_in(void **state)
 static void crowd_is_counted(void **state)
 {
 	struct rig rig = rig_with_slots(1);
-	struct next_taker *probes, *queued;
+	struct next_taker *probes;
 
 	(void)state;
 	add_other(&rig, false); /* it may hold, so it does not wait */
 	add_other(&rig, false);
-	queued = add_own(&rig, NEXT_WAITING, false);
+	add_own(&rig, NEXT_WAITING, false)->crowd = 1; /* it has an entry: it waits on */
 	probes = add_taker(&rig, NEXT_PROBING, false);
-	queued->crowd = 1;
 	probes->crowd = 3;
 	probes->shown_since = true;
 	next(&rig);
-	assert_int_equal(queued->step, NEXT_WITHDRAW);
+	assert_int_equal(rig.queue.takers[0].step, NEXT_STAY);
 	assert_int_equal(probes->step, NEXT_CREATE);
 
-	queued->state = NEXT_WAITING;
-	queued->crowd = 2;
 	probes->state = NEXT_PROBING;
 	probes->crowd = 2;
+	rig.queue.entries[1].shown = false; /* with another number of slots */
 	next(&rig);
-	assert_int_equal(queued->step, NEXT_PASS);
+	assert_int_equal(probes->step, NEXT_STAY);
+	assert_int_equal(rig.queue.list, NEXT_LIST_ANY);
+
+	rig.queue.entries[1].shown = true;
+	next(&rig);
+	assert_int_equal(rig.queue.takers[0].step, NEXT_STAY);
 	assert_int_equal(probes->step, NEXT_REFUSE);
 	assert_int_equal(probes->error, -EAGAIN);
 }

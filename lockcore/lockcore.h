@@ -462,13 +462,11 @@ struct lc_entry_info {
 };
 typedef void lc_entries_fn(void *ctx, int err, const struct lc_entry_info *infos, size_t count);
 /* The entry with this node name, or, for NULL, all holders; at most 16. -ENOENT: no such entry or
- * lock. */
-int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_entries_fn *done,
-               void *ctx, struct lc_call **ret_call);
-/* The same for entries known from a listing: the queue is not listed again, and entries that are
- * gone are left out. */
-int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
-             lc_entries_fn *done, void *ctx, struct lc_call **ret_call);
+ * lock. With `known`, entries from a listing: these, but for those that are gone, and the queue is
+ * not listed again. */
+int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
+               const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
+               struct lc_call **ret_call);
 
 /* When the session of that entry of a mount was renewed last, by the ensemble's clock. -ENOENT: the
  * session has ended; -EINVAL: it is no entry of a mount. */

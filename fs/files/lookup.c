@@ -277,9 +277,9 @@ static void lookup_listed(struct named *named)
 		park_call(parked, snapshot ? -ENOENT : -ENOMEM);
 	else
 		park_call(parked,
-		          lc_known(parked->front->lc, parked->node->lock, parked_uid(parked), entry,
-		                   snapshot_ahead(snapshot, entry), entries_found, named,
-		                   &parked->call));
+		          lc_entries(parked->front->lc, parked->node->lock, parked_uid(parked),
+		                     NULL, entry, snapshot_ahead(snapshot, entry), entries_found,
+		                     named, &parked->call));
 }
 
 static void queue_listed(void *ctx, int err, const struct lc_listing *listing)

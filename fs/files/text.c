@@ -123,7 +123,7 @@ static int ask_info(struct opening *opening)
 	struct parked *parked = &opening->parked;
 	const struct node *node = parked->node;
 
-	return lc_entries(parked->front->lc, node->lock, parked_uid(parked), node->znode,
+	return lc_entries(parked->front->lc, node->lock, parked_uid(parked), node->znode, NULL, 0,
 	                  entries_read, opening, &parked->call);
 }
 

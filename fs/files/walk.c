@@ -161,8 +161,8 @@ static void ask_entries(struct step *step, const struct lc_listing *listing)
 		first[count++] = listing->entries[0];
 	if (lock->waiters > 0)
 		first[count++] = listing->entries[lock->holders];
-	r = lc_known(front->lc, step->path, step->walk->viewer->uid, first, count,
-	             step_entries_read, step, &step->call);
+	r = lc_entries(front->lc, step->path, step->walk->viewer->uid, NULL, first, count,
+	               step_entries_read, step, &step->call);
 	if (r < 0)
 		answer_step(step, r);
 	else

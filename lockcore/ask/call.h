@@ -2,13 +2,13 @@
  *
  * call.h - the common part of all questions: see call.c for their life.
  *
- *   lock_info   stat, value, list: what only reads
+ *   lock_info   stat, value, list, waiters: what only reads
  *   entry_info  what takers wrote into their entries
  *   make        mkdir
  *   change      attributes, slots, value, confirm: what writes
  *   remove      rmdir
  *   evict       taking an entry away
- *   waiters     whether somebody waits behind a holder
+ *   waiters     who waits behind a holder, by a listing
  */
 #ifndef LOCKCORE_CALL_H
 #define LOCKCORE_CALL_H

@@ -205,9 +205,9 @@ static void entries_list(struct lc_call *call)
 	call_read(call, READING_QUEUE, call->path, entries_listed);
 }
 
-static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
-                         const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
-                         struct lc_call **ret_call)
+int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
+               const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
+               struct lc_call **ret_call)
 {
 	struct entries_call *entries =
 		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
@@ -229,18 +229,6 @@ static int begin_entries(struct lc *lc, const char *lock, uid_t uid, const char 
 		return -ENOMEM;
 	}
 	return call_begin(&entries->call, lc, lc_path(lc, lock), ret_call);
-}
-
-int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_entries_fn *done,
-               void *ctx, struct lc_call **ret_call)
-{
-	return begin_entries(lc, lock, uid, znode, NULL, 0, done, ctx, ret_call);
-}
-
-int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
-             lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
-{
-	return begin_entries(lc, lock, uid, NULL, known, count, done, ctx, ret_call);
 }
 
 /* ---- the last sign of life of an entry's mount ---- */

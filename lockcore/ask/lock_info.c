@@ -4,6 +4,7 @@
  */
 #include "ask/lock_info.h"
 
+#include "ask/waiters.h"
 #include "lock/lock_watch.h"
 #include "pure/node_data.h"
 
@@ -15,11 +16,12 @@ struct read_call {
 	struct lc_call call;
 	enum reading_kind kind;
 	/* Tells the caller; `reading`: NULL if there is an error. */
-	void (*tell)(const struct read_call *read, int error, const struct reading *reading);
+	void (*tell)(const struct read_call *read, int error, struct reading *reading);
 	union {
 		lc_stat_fn *stat;
 		lc_value_fn *value;
 		lc_list_fn *list;
+		lc_waiters_fn *waiters;
 	} done;
 };
 
@@ -85,20 +87,11 @@ static bool make_list(const struct lc *lc, struct reading *reading)
 	return true;
 }
 
-/* An entry is no lock. */
-static int read_error(const struct read_call *read, struct reading *reading)
-{
-	if (reading->error < 0)
-		return reading->error;
-	if (read->kind == READING_QUEUE)
-		return make_list(read->call.lc, reading) ? 0 : -ENOMEM;
-	return reading->stat.ephemeral_owner != 0 ? -ENOENT : 0;
-}
-
 static void read_answered(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
-	int error = read_error(read_of(call), reading);
+	bool is_entry = reading->kind != READING_QUEUE && reading->stat.ephemeral_owner != 0;
+	int error = reading->error == 0 && is_entry ? -ENOENT : reading->error;
 
 	if (error < 0) {
 		call_fail(call, error);
@@ -111,25 +104,27 @@ static void read_answered(struct reader *reader, struct reading *reading)
 
 static void read_ask(struct lc_call *call)
 {
+	call->reader.watch = call->taker && call->taker->waiters_changed;
 	call_read(call, read_of(call)->kind, call->path, read_answered);
 }
 
 /* `model`: what is asked and who is told. */
-static int read_begin(struct lc *lc, const char *lock, const struct read_call *model,
+static int read_begin(struct lc *lc, char *path, const struct read_call *model,
                       struct lc_call **ret_call)
 {
-	struct read_call *read = call_new(struct read_call, .ask = read_ask, .fail = read_failed,
-	                                  .uid = model->call.uid, .ctx = model->call.ctx);
+	struct read_call *read = call_alloc(sizeof(*read), &model->call);
 
-	if (!read)
+	if (!read) {
+		free(path);
 		return -ENOMEM;
-	read->kind = model->kind;
-	read->tell = model->tell;
-	read->done = model->done;
-	return call_begin(&read->call, lc, lc_path(lc, lock), ret_call);
+	}
+	*read = *model;
+	read->call.ask = read_ask;
+	read->call.fail = read_failed;
+	return call_begin(&read->call, lc, path, ret_call);
 }
 
-static void tell_stat(const struct read_call *read, int error, const struct reading *reading)
+static void tell_stat(const struct read_call *read, int error, struct reading *reading)
 {
 	struct lc_lock_info info = {0};
 
@@ -151,7 +146,7 @@ static int stat_begin(struct lc *lc, const char *lock, enum reading_kind kind, u
 	                                .done.stat = done,
 	                                .kind = kind};
 
-	return read_begin(lc, lock, &model, ret_call);
+	return read_begin(lc, lc_path(lc, lock), &model, ret_call);
 }
 
 int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
@@ -182,7 +177,7 @@ bool lc_recall(struct lc *lc, const char *lock, struct lc_lock_info *ret_info)
 	return good;
 }
 
-static void tell_value(const struct read_call *read, int error, const struct reading *reading)
+static void tell_value(const struct read_call *read, int error, struct reading *reading)
 {
 	const char *value = NULL;
 	size_t len = 0;
@@ -200,13 +195,13 @@ int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void
 	                                .done.value = done,
 	                                .kind = READING_LOCK};
 
-	return read_begin(lc, lock, &model, ret_call);
+	return read_begin(lc, lc_path(lc, lock), &model, ret_call);
 }
 
-static void tell_list(const struct read_call *read, int error, const struct reading *reading)
+static void tell_list(const struct read_call *read, int error, struct reading *reading)
 {
-	if (!reading) {
-		read->done.list(read->call.ctx, error, NULL);
+	if (!reading || !make_list(read->call.lc, reading)) {
+		read->done.list(read->call.ctx, error ? error : -ENOMEM, NULL);
 		return;
 	}
 	read->done.list(read->call.ctx, 0,
@@ -227,5 +222,29 @@ int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *
 	                                .done.list = done,
 	                                .kind = READING_QUEUE};
 
-	return read_begin(lc, lock, &model, ret_call);
+	return read_begin(lc, lc_path(lc, lock), &model, ret_call);
+}
+
+static void tell_waiters(const struct read_call *read, int error, struct reading *reading)
+{
+	struct lc_taker *taker = read->call.taker;
+
+	if (reading && !taker_holds_entry(taker))
+		error = -EIO;
+	read->done.waiters(read->call.ctx, error,
+	                   error == 0 && waiters_behind(taker, &reading->queue));
+}
+
+int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
+                   struct lc_call **ret_call)
+{
+	const struct read_call model = {
+		.call = {.taker = taker, .uid = taker->entry.data.uid, .ctx = ctx},
+		.tell = tell_waiters,
+		.done.waiters = done,
+		.kind = READING_QUEUE,
+	};
+	const struct lock *lock = taker->entry.lock;
+
+	return lc_holds(taker) ? read_begin(lock->lc, strdup(lock->path), &model, ret_call) : -EIO;
 }

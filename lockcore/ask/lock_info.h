@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * lock_info.h - what a listing tells of an entry. lock_info.c implements lc_stat(), lc_recall(),
- * lc_value() and lc_list() of lockcore.h.
+ * lc_value(), lc_list() and lc_has_waiters() of lockcore.h.
  */
 #ifndef LOCKCORE_LOCK_INFO_H
 #define LOCKCORE_LOCK_INFO_H

@@ -7,7 +7,6 @@
 
 #include "lock/lock_watch.h"
 
-#include <errno.h>
 #include <string.h>
 
 static bool is_leaving(struct lock *lock, const struct queue_entry *entry)
@@ -34,63 +33,13 @@ static bool waits_behind(const struct lc_taker *holder, const struct queue *queu
 	return false;
 }
 
-struct waiters_call {
-	struct lc_call call;
-	lc_waiters_fn *tell;
-};
-
-static void waiters_failed(struct lc_call *call, int error)
+bool waiters_behind(const struct lc_taker *holder, const struct queue *queue)
 {
-	((struct waiters_call *)call)->tell(call->ctx, error, false);
-}
+	ssize_t place = queue_find(queue, holder->entry.name);
 
-static void tell_waiters(struct lc_call *call, bool waiters)
-{
-	call_close(call);
-	((struct waiters_call *)call)->tell(call->ctx, 0, waiters);
-	call_free_if_done(call);
-}
-
-static void queue_listed(struct reader *reader, struct reading *reading)
-{
-	struct lc_call *call = call_of(reader);
-	struct lc_taker *taker = call->taker;
-	ssize_t place;
-
-	if (reading->error < 0) {
-		call_fail(call, reading->error);
-		return;
-	}
-	if (!taker_holds_entry(taker)) {
-		call_fail(call, -EIO);
-		return;
-	}
-	place = queue_find(&reading->queue, taker->entry.name);
 	if (place < 0)
-		lock_want_list(taker->entry.lock); /* it is lost, as that will say */
-	tell_waiters(call, place >= 0 && waits_behind(taker, &reading->queue, (size_t)place));
-}
-
-static void list_queue(struct lc_call *call)
-{
-	call->reader.watch = call->taker->waiters_changed != NULL;
-	call_read(call, READING_QUEUE, call->path, queue_listed);
-}
-
-int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
-                   struct lc_call **ret_call)
-{
-	struct waiters_call *waiters;
-
-	if (!lc_holds(taker))
-		return -EIO;
-	waiters = call_new(struct waiters_call, .ask = list_queue, .fail = waiters_failed,
-	                   .taker = taker, .uid = taker->entry.data.uid, .ctx = ctx);
-	if (!waiters)
-		return -ENOMEM;
-	waiters->tell = done;
-	return call_begin(&waiters->call, taker->entry.lock->lc, strdup(taker->entry.lock->path),
-	                  ret_call);
+		lock_want_list(holder->entry.lock); /* it is lost, as that will say */
+	return place >= 0 && waits_behind(holder, queue, (size_t)place);
 }
 
 static bool is_to_be_told(const struct lc_taker *taker)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * waiters.h - whether a holder has waiters behind it, and when that may have changed: time to
- * yield. waiters.c implements lc_has_waiters() and lc_watch_waiters() of lockcore.h.
+ * yield. waiters.c implements lc_watch_waiters() of lockcore.h.
  */
 #ifndef LOCKCORE_WAITERS_H
 #define LOCKCORE_WAITERS_H
 
 #include "ask/call.h"
 
+/* Whether somebody waits behind the holder, in a queue of its lock. */
+bool waiters_behind(const struct lc_taker *holder, const struct queue *queue);
 /* The children of a node have changed. */
 void waiters_note_change(struct lc *lc, const char *path);
 /* There is contact again: what is watched may have changed meanwhile. */

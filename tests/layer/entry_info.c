@@ -29,7 +29,7 @@ static struct lc_call *ask(struct rig *rig, const char *znode)
 {
 	struct lc_call *call;
 
-	assert_int_equal(lc_entries(&rig->lc, "a", 5, znode, entries_told, rig, &call), 0);
+	assert_int_equal(lc_entries(&rig->lc, "a", 5, znode, NULL, 0, entries_told, rig, &call), 0);
 	asking_send(&rig->lc);
 	return call;
 }
@@ -145,7 +145,7 @@ static void known_entries(void **state)
 	struct rig *rig = *state;
 	struct lc_call *call;
 
-	assert_int_equal(lc_known(&rig->lc, "a", 5, known, 2, entries_told, rig, &call), 0);
+	assert_int_equal(lc_entries(&rig->lc, "a", 5, NULL, known, 2, entries_told, rig, &call), 0);
 	asking_send(&rig->lc);
 	rig_expect_sent(rig, "get /locks/a/" OTHER(1) ", get /locks/a/" OTHER(2));
 	rig_answer_error(rig, ENSEMBLE_NONODE);

@@ -397,7 +397,8 @@ static void token_is_shown(void **state)
 	struct ensemble_stat stat = {.czxid = 102, .ephemeral_owner = rig->session.id};
 	struct lc_call *call;
 
-	assert_int_equal(lc_known(&rig->lc, "a", 5, &known, 1, entries_told, rig, &call), 0);
+	assert_int_equal(lc_entries(&rig->lc, "a", 5, NULL, &known, 1, entries_told, rig, &call),
+	                 0);
 	taker->entry.repeated = true;
 	asking_send(&rig->lc);
 	rig_answer(rig, &(struct ensemble_answer){.stat = &stat, .data = ""});

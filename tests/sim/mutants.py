@@ -1097,7 +1097,7 @@ mutant(9, 'remembered_after_a_change', 'lock_info.c',
        'known && known->node.info.czxid',
        sim())
 mutant(9, 'nobody_is_watched_coming', 'waiters.c',
-       'call->taker->waiters_changed != NULL;',
+       'call->taker && call->taker->waiters_changed;',
        'false;',
        TAKERS)
 mutant(9, 'waiters_not_told_of_a_connection', 'core.c',

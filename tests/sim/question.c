@@ -172,7 +172,7 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_list(lc, question->root ? "" : lock, question->uid, list_done, question,
 		               &question->call);
 	case Q_ENTRIES:
-		return lc_entries(lc, lock, question->uid, NULL, entries_done, question,
+		return lc_entries(lc, lock, question->uid, NULL, NULL, 0, entries_done, question,
 		                  &question->call);
 	case Q_MKDIR:
 		return lc_mkdir(lc, lock, &attributes, NULL, change_done, question,

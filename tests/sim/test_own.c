@@ -166,8 +166,8 @@ static void copies_are_strangers(void **state)
 	(void)state;
 	take(&holder, host, LC_EXCLUSIVE);
 	assert_int_equal(lc_entries(host->lc, "build", 0,
-	                            strrchr(copy_of(stage, holder.path), '/') + 1, told_of_copies,
-	                            &since_ms, &call),
+	                            strrchr(copy_of(stage, holder.path), '/') + 1, NULL, 0,
+	                            told_of_copies, &since_ms, &call),
 	                 0);
 	host_wake(host);
 	run(stage, SECOND);
@@ -202,7 +202,7 @@ static void strangers_by_its_name(void **state)
 	take(&holder, host, LC_EXCLUSIVE);
 	mutation = MUTATE_drop_changed;
 	replace(stage, holder.path);
-	assert_int_equal(lc_entries(host->lc, "build", 0, strrchr(holder.path, '/') + 1,
+	assert_int_equal(lc_entries(host->lc, "build", 0, strrchr(holder.path, '/') + 1, NULL, 0,
 	                            told_of_copies, &since_ms, &call),
 	                 0);
 	host_wake(host);

@@ -99,13 +99,15 @@ int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *
 	           ret_call);
 }
 
-int lc_known(struct lc *lc, const char *lock, uid_t uid, const struct lc_entry *known, size_t count,
-             lc_entries_fn *done, void *ctx, struct lc_call **ret_call)
+int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
+               const struct lc_entry *known, size_t count, lc_entries_fn *done, void *ctx,
+               struct lc_call **ret_call)
 {
 	struct question question = {
 		.kind = ENTRIES, .lock = find(lock), .count = count, .entries = done, .ctx = ctx};
 
 	(void)lc;
+	assert_null(znode);
 	assert_int_equal(uid, USER);
 	assert_in_range(count, 1, 2);
 	memcpy(question.known, known, count * sizeof(*known));

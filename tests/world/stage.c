@@ -362,7 +362,8 @@ struct question *stage_ask_entries(struct host *host, const char *lock, const ch
 {
 	struct question *q = begin(host);
 
-	return end(q, host->lc ? lc_entries(host->lc, lock, 0, znode, entries_done, q, &q->call)
+	return end(q, host->lc ? lc_entries(host->lc, lock, 0, znode, NULL, 0, entries_done, q,
+	                                    &q->call)
 	                       : -ENOMEM);
 }
 
@@ -371,7 +372,8 @@ struct question *stage_ask_known(struct host *host, const char *lock, const char
 	struct question *q = begin(host);
 	struct lc_entry known = {.znode = znode, .number = 0, .host = "-"};
 
-	return end(q, host->lc ? lc_known(host->lc, lock, 0, &known, 1, entries_done, q, &q->call)
+	return end(q, host->lc ? lc_entries(host->lc, lock, 0, NULL, &known, 1, entries_done, q,
+	                                    &q->call)
 	                       : -ENOMEM);
 }
 

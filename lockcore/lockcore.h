@@ -493,9 +493,9 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
              struct lc_call **ret_call);
 /* `by`: the user who asks. -EPERM unless this is root, or the owner at this moment of the lock or
  * of the one above. -EBUSY: held or waited for, or the root of a mount. -ENOTEMPTY: there are
- * locks below. */
-int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *ctx,
-             struct lc_call **ret_call);
+ * locks below. `seen`: the lock as it was read a moment ago, no entry; NULL: it is read. */
+int lc_rmdir(struct lc *lc, const char *lock, uid_t by, const struct lc_lock_info *seen,
+             lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 /* Change the attributes or slots of a lock, by compare-and-set on its data. -EPERM: the user may
  * not, or the data is another client's and is left alone. -ENOENT: also if the lock was removed
  * and made again meanwhile; if the change went to the new lock, that is reported. `changed` is told

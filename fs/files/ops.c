@@ -102,11 +102,17 @@ static struct lc_attributes new_attributes(const struct frontend *front, const s
 	return attributes;
 }
 
+/* The look-up of the path has told of the lock. */
+static bool is_seen(const struct frontend *front, const struct node *lock)
+{
+	return lock->known && attributes_timeout(front, lock) > 0;
+}
+
 /* What the look-up of the path has told of the lock above. NULL: nothing, or too long ago. The new
  * lock is counted, for the next ones that come before that lock is read again. */
 static const struct lc_lock_info *seen_above(const struct frontend *front, struct node *parent)
 {
-	if (parent->kind != NODE_LOCK || !parent->known || attributes_timeout(front, parent) <= 0)
+	if (parent->kind != NODE_LOCK || !is_seen(front, parent))
 		return NULL;
 	parent->info.children++;
 	record_touch(&parent->record);
@@ -173,7 +179,8 @@ static void remove_dir(fuse_req_t fuse, fuse_ino_t parent_ino, const char *name)
 	holds_drop(front, process_of((pid_t)req->in.pid), node->lock);
 	parked = park(front, req, node, sizeof(*parked));
 	if (parked)
-		park_change(parked, lc_rmdir(front->lc, node->lock, parked_uid(parked), dir_removed,
+		park_change(parked, lc_rmdir(front->lc, node->lock, parked_uid(parked),
+		                             is_seen(front, node) ? &node->info : NULL, dir_removed,
 		                             parked, &parked->call));
 }
 

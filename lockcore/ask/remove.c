@@ -4,6 +4,8 @@
  * or by root, as the ensemble knows them at this moment. The write itself checks that the data
  * which told so is still the same.
  *
+ *   root, and the caller has just read the lock ─────┐
+ *                                                    ▼
  *   lock read ──owner, root────────────────────────► delete ──► done
  *        │                                            ▲   │ not empty
  *        └─ another ─► lock above read ─its owner─────┘   ▼
@@ -22,6 +24,7 @@ struct remove_call {
 	struct lc_call call;
 	char *above;     /* the lock above; NULL: it stands in the root */
 	int32_t version; /* of the lock, when it was read */
+	bool at_once;    /* it is not read: its data does not matter */
 };
 
 static void remove_finish(struct lc_call *call)
@@ -140,11 +143,16 @@ static void check_lock(void *ctx, const struct ensemble_answer *answer)
 
 static void remove_ask(struct lc_call *call)
 {
-	call_send(call, ensemble_get(call->path), check_lock, call);
+	struct remove_call *remove = (struct remove_call *)call;
+
+	if (remove->at_once)
+		delete_lock(remove, NULL);
+	else
+		call_send(call, ensemble_get(call->path), check_lock, call);
 }
 
-int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *ctx,
-             struct lc_call **ret_call)
+int lc_rmdir(struct lc *lc, const char *lock, uid_t by, const struct lc_lock_info *seen,
+             lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	struct remove_call *remove =
 		call_new(struct remove_call, .ask = remove_ask, .fail = call_done_failed,
@@ -154,6 +162,8 @@ int lc_rmdir(struct lc *lc, const char *lock, uid_t by, lc_done_fn *done, void *
 	if (!remove)
 		return -ENOMEM;
 	remove->call.uid = by;
+	remove->at_once = seen && by == 0;
+	remove->version = ENSEMBLE_ANY_VERSION;
 	if (slash)
 		remove->above = lc_path_above(lc, lock);
 	return call_begin(&remove->call, lc, !slash || remove->above ? lc_path(lc, lock) : NULL,

@@ -41,7 +41,7 @@ static struct lc_call *begin(struct rig *rig, const char *lock, uid_t by)
 {
 	struct lc_call *call;
 
-	assert_int_equal(lc_rmdir(&rig->lc, lock, by, done, rig, &call), 0);
+	assert_int_equal(lc_rmdir(&rig->lc, lock, by, NULL, done, rig, &call), 0);
 	return call;
 }
 
@@ -79,6 +79,23 @@ static void by_its_owner(void **state)
 	rig_expect_sent(rig, "delete /locks/a v4");
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_expect_told(rig, "alive, done");
+}
+
+static void root_has_seen_it(void **state)
+{
+	static const struct lc_lock_info seen;
+	struct rig *rig = *state;
+	struct lc_call *call;
+
+	assert_int_equal(lc_rmdir(&rig->lc, "a", 0, &seen, done, rig, &call), 0);
+	rig_expect_sent(rig, "delete /locks/a");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_expect_told(rig, "alive, done");
+	/* The lock may be another's since its owner has seen it. */
+	assert_int_equal(lc_rmdir(&rig->lc, "a", 7, &seen, done, rig, &call), 0);
+	rig_expect_sent(rig, "get /locks/a");
+	answer_lock(rig, 3, OF_USER("8"));
+	rig_expect_told(rig, "done EPERM");
 }
 
 static void who_may(void **state)
@@ -252,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		REMOVE_TEST(by_its_owner),
+		REMOVE_TEST(root_has_seen_it),
 		REMOVE_TEST(who_may),
 		REMOVE_TEST(by_the_owner_above),
 		REMOVE_TEST(an_entry_is_no_lock),

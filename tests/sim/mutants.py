@@ -983,6 +983,8 @@ mutant(33, 'removed_by_anybody', 'remove.c',
        'if (authority_owns(&above, remove->call.uid))',
        'if (1)',
        REMOVE)
+mutant(33, 'removed_as_it_was_seen', 'remove.c',
+       'seen && by == 0', 'seen', REMOVE)
 mutant(33, 'removed_at_any_version', 'remove.c',
        '.version = remove->version}',
        '.version = ENSEMBLE_ANY_VERSION}',

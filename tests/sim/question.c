@@ -158,6 +158,7 @@ static int put_question(struct question *question, struct rng *rng)
 {
 	static const struct lc_attributes attributes = {
 		.uid = 1, .gid = 1, .mode = 0755, .lock_file_mode = 0644};
+	static const struct lc_lock_info seen;
 	struct lc *lc = question->mount->host.lc;
 	struct deed *deed = question->deed;
 	const char *lock = question->lock->name;
@@ -178,7 +179,8 @@ static int put_question(struct question *question, struct rng *rng)
 		return lc_mkdir(lc, lock, &attributes, NULL, change_done, question,
 		                &question->call);
 	case Q_RMDIR:
-		return lc_rmdir(lc, lock, 0, done, question, &question->call);
+		return lc_rmdir(lc, lock, 0, question->uid % 2 ? &seen : NULL, done, question,
+		                &question->call);
 	case Q_CONFIRM:
 		return lc_confirm(question->taker->lc, done, question, &question->call);
 	case Q_WAITERS:

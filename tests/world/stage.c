@@ -391,7 +391,7 @@ struct question *stage_ask_rmdir(struct host *host, const char *lock, uid_t by)
 {
 	struct question *q = begin(host);
 
-	return end(q, host->lc ? lc_rmdir(host->lc, lock, by, done, q, &q->call) : -ENOMEM);
+	return end(q, host->lc ? lc_rmdir(host->lc, lock, by, NULL, done, q, &q->call) : -ENOMEM);
 }
 
 /* A taker that was refused, or has left, has nothing to ask about. */

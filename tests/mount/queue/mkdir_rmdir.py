@@ -16,6 +16,7 @@ from harness import (ALICE, BOB, check, check_equal, check_errno, check_user, co
 
 LC_BELOW_MAX = 1000
 QUICK = 500     # locks that are made and removed at once
+TO_REMOVE = 2   # a look at the directory above, which a mkdir has changed, and the delete
 TO_MAKE = 3     # requests: a sync and a read, sent together, say that the name is free; and the create
 
 # Waits for the lock until a signal comes, and removes it a moment later.
@@ -78,12 +79,17 @@ def in_two_round_trips(server, mount):
     os.chmod(mount.path('above'), 0o777)
     names = iter(range(10 ** 6))
 
-    def requests():
+    def requests(user, call, name):
         before = int(server.connections()[mount.session()]['recved'])
-        check_user(0, BOB, os.mkdir, mount.path('above', f'lock{next(names)}'))
+        check_user(0, user, call, mount.path('above', name))
         return int(server.connections()[mount.session()]['recved']) - before
 
-    until(lambda: requests() == TO_MAKE, f'mkdir costs {TO_MAKE} requests')
+    def remove(name):
+        os.mkdir(mount.path('above', name))
+        return requests(0, os.rmdir, name)
+
+    until(lambda: requests(BOB, os.mkdir, f'lock{next(names)}') == TO_MAKE, f'mkdir costs {TO_MAKE} requests')
+    until(lambda: remove(f'lock{next(names)}') == TO_REMOVE, f'rmdir costs root {TO_REMOVE} requests')
 
 
 def test(case):

@@ -141,8 +141,7 @@ uint64_t lc_taker_id(const struct lc_taker *taker)
 struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_lost_fn *lost,
                           void *ctx)
 {
-	struct entry *entry = entry_find(lc, id);
-	struct lc_taker *taker = entry ? taker_of(entry) : NULL;
+	struct lc_taker *taker = taker_find(lc, id);
 
 	if (!taker || taker->state == TAKER_LEFT || taker->taken)
 		return NULL;
@@ -155,12 +154,12 @@ struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_los
 
 void lc_claimed(struct lc *lc)
 {
-	struct entry *entry, *next;
+	struct lc_taker *taker, *next;
 
 	if (lc->takers->unclaimed == 0)
 		return; /* users wait, and there may be thousands */
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (!taker_of(entry)->taken && taker_of(entry)->state != TAKER_LEFT)
-			lc_leave(taker_of(entry));
+	TAKERS_FOREACH_SAFE(lc, taker, next)
+		if (!taker->taken && taker->state != TAKER_LEFT)
+			lc_leave(taker);
 	lc->takers->unclaimed = 0;
 }

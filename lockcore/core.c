@@ -19,7 +19,6 @@
 #include "ask/waiters.h"
 #include "grant/decide.h"
 #include "grant/listing.h"
-#include "grant/taker_events.h"
 #include "grant/tell.h"
 #include "lock/loss.h"
 
@@ -51,11 +50,7 @@ static void session_ended(struct lc *lc)
 /* Its entries go with the session. All waiters fail. */
 static void session_unusable(struct lc *lc)
 {
-	struct entry *entry, *next;
-
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (taker_of(entry)->state == TAKER_WAITING)
-			taker_fail(taker_of(entry), -ESHUTDOWN);
+	takers_fail(lc, -ESHUTDOWN);
 }
 
 static unsigned takers_in_all(const struct lc *lc)
@@ -190,7 +185,6 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 	lc->config = *config;
 	lc->clients = clients;
 	lc->ensemble = ensemble;
-	lc->entries->events = &taker_entry_events;
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	adopt_kinds(lc);
@@ -253,7 +247,7 @@ static bool is_empty(const struct lc *lc)
 
 void lc_destroy(struct lc *lc, bool end_session)
 {
-	struct entry *entry, *next;
+	struct lc_taker *taker, *next;
 
 	if (!lc)
 		return;
@@ -263,9 +257,9 @@ void lc_destroy(struct lc *lc, bool end_session)
 	session_finish(lc, end_session);
 	asking_finish(lc);
 	evictions_finish(lc);
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (taker_of(entry)->state != TAKER_LEFT)
-			lc_leave(taker_of(entry));
+	TAKERS_FOREACH_SAFE(lc, taker, next)
+		if (taker->state != TAKER_LEFT)
+			lc_leave(taker);
 	assert(is_empty(lc));
 	free_engine(lc);
 }

@@ -255,21 +255,15 @@ void lc_leave(struct lc_taker *taker)
 
 void lc_drain(struct lc *lc)
 {
-	struct entry *entry, *next;
-
 	lc->draining = true;
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (taker_of(entry)->state == TAKER_WAITING)
-			taker_fail(taker_of(entry), -ESHUTDOWN);
+	takers_fail(lc, -ESHUTDOWN);
 }
 
 void lc_forfeit(struct lc *lc)
 {
-	struct entry *entry, *next;
+	struct lc_taker *taker, *next;
 
-	ENTRIES_FOREACH_SAFE(lc, entry, next) {
-		struct lc_taker *taker = taker_of(entry);
-
+	TAKERS_FOREACH_SAFE(lc, taker, next) {
 		if (taker->state != TAKER_HELD)
 			continue;
 		taker->loss = LOSS_FORFEITED;

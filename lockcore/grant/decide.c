@@ -266,28 +266,6 @@ static bool lay_out(struct lock *lock, struct next_queue *ret_queue)
 
 /* ---- doing it ---- */
 
-static void delete_held_back(struct lock *lock)
-{
-	struct lc_taker *leaver, *next;
-
-	if (!lock->grant.held_back)
-		return;
-	lock->grant.held_back = false;
-	DL_FOREACH_SAFE(lock->takers.all, leaver, next)
-		if (!leaver->entry.wanted && leaver->entry.state == ENTRY_PRESENT)
-			taker_step(leaver);
-}
-
-void decide_proved(struct entry *entry)
-{
-	if (entry->lock->grant.unproved != entry)
-		return;
-	entry->lock->grant.unproved = NULL;
-	entry_touch(entry);
-	delete_held_back(entry->lock);
-	lock_touch(entry->lock);
-}
-
 /* The taker was granted the lock behind own leavers: their entries guard the lock until its entry
  * is seen. Deletes that were held back are tried again, with the check of its entry. */
 static void is_unproved(struct lock *lock, struct lc_taker *taker)
@@ -297,7 +275,7 @@ static void is_unproved(struct lock *lock, struct lc_taker *taker)
 		entry_touch(lock->grant.unproved);
 	lock->grant.unproved = &taker->entry;
 	entry_touch(&taker->entry);
-	delete_held_back(lock);
+	lock_delete_held_back(lock);
 }
 
 static void refuse(struct lc_taker *taker, int error)
@@ -400,7 +378,7 @@ static void decide(struct lock *lock)
 	bool settled;
 
 	if (lock->grant.held_back && !lock->grant.unproved)
-		delete_held_back(lock);
+		lock_delete_held_back(lock);
 	if (lock->takers.waiting == 0) {
 		lock_watch_none(lock);
 		return;

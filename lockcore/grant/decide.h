@@ -10,8 +10,6 @@
 
 /* Decides for all locks that were touched. The session is ready. */
 void decide_touched(struct lc *lc);
-/* The ensemble has said that the unproved holder's entry is there, behind its grant. */
-void decide_proved(struct entry *entry);
 /* Makes room for the decisions. False: no memory; decide_finish() is to be called all the same. */
 bool decide_begin(struct lc *lc);
 void decide_finish(struct lc *lc);

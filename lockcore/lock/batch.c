@@ -21,9 +21,8 @@
  *    that is refused, they are held back until that entry was seen.
  *  - The unknown outcome: each request has its own, as if it had been sent alone.
  */
-#include "lock/batch.h"
+#include "lock/taker.h"
 
-#include "lock/entry_data.h"
 #include "pure/next.h"
 #include "pure/node_data.h"
 
@@ -130,8 +129,8 @@ static void check_answered(struct entry *entry, const struct ensemble_answer *an
 {
 	entry->pending--;
 	if (answer->result == ENSEMBLE_OK)
-		entry->lock->lc->entries->events->seen(entry);
-	entry->lock->lc->entries->events->changed(entry);
+		taker_proved(taker_of(entry));
+	taker_step(taker_of(entry));
 }
 
 /* A transaction of one guard's delete and the check of the next holder's entry was refused: one of
@@ -145,7 +144,7 @@ static void guard_refused(struct entry *guard, struct entry *next)
 	lock->grant.held_back |= asked;
 	entry_unsent(guard);
 	if (asked && entry_is_seen(next))
-		next->lock->lc->entries->events->seen(next);
+		taker_proved(taker_of(next));
 }
 
 static void transaction_refused(struct transaction *transaction)
@@ -158,7 +157,7 @@ static void transaction_refused(struct transaction *transaction)
 
 		if (items[i].kind == ENSEMBLE_CHECK) {
 			entry->pending--;
-			entry->lock->lc->entries->events->changed(entry);
+			taker_step(taker_of(entry));
 		} else if (guard) {
 			guard_refused(entry, items[0].entry);
 		} else {

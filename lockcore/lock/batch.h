@@ -5,7 +5,9 @@
 #ifndef LOCKCORE_BATCH_H
 #define LOCKCORE_BATCH_H
 
-#include "lock/entry.h"
+#include "session/base.h"
+
+struct entry;
 
 struct batch {
 	struct entry **entries; /* CREATING or DELETING, and not sent yet */

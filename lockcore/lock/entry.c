@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "lock/entry_data.h"
+#include "lock/known.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -7,16 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct entry *entry_of_link(struct table_link *link)
-{
-	return (struct entry *)link;
-}
-
-struct entry *entry_find(const struct lc *lc, uint64_t id)
-{
-	return entry_of_link(table_find(&lc->entries->by_id, id));
-}
 
 /* The entry has its id already. 0 or -ENOMEM. */
 static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
@@ -62,11 +52,11 @@ void entry_finish(struct entry *entry)
 
 struct entry *entry_named(struct lock *lock, const struct entry_name *name)
 {
-	struct entry *entry = NULL;
+	struct lc_taker *taker = NULL;
 
 	if (name->of_mount && name->session_half == lock->lc->session->half)
-		entry = entry_find(lock->lc, name->taker_half);
-	return entry && entry->lock == lock ? entry : NULL;
+		taker = taker_find(lock->lc, name->taker_half);
+	return taker && taker->entry.lock == lock ? &taker->entry : NULL;
 }
 
 /* Another client may make nodes with its UUID and, once it is gone, with its whole name. */
@@ -113,7 +103,7 @@ static void set_entry_state(struct entry *entry, enum entry_state state)
 
 void entry_set_absent(struct entry *entry)
 {
-	entry_events(entry)->absent(entry);
+	known_gone(entry);
 	set_entry_state(entry, ENTRY_ABSENT);
 	entry->gone = entry->sent = entry->in_doubt = false;
 	watch_fired(&entry->watch);
@@ -141,7 +131,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	entry->czxid = stat ? stat->czxid : 0;
 	entry->version = stat ? stat->version : 0;
 	set_entry_state(entry, ENTRY_PRESENT);
-	entry_events(entry)->present(entry, made);
+	known_present(entry, made);
 }
 
 void entry_begin(struct entry *entry)
@@ -162,7 +152,7 @@ static void not_made(struct entry *entry, const struct ensemble_answer *answer)
 		lc_report(lc, LC_WARNING, "%s: the ensemble refuses entries: %s", entry->lock->path,
 		          lc_why_refused(answer));
 	entry_set_absent(entry);
-	entry_events(entry)->not_made(entry, answer->result);
+	taker_not_made(taker_of(entry), answer->result);
 }
 
 static void note_time(const struct entry *entry)
@@ -192,7 +182,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 	} else {
 		not_made(entry, answer);
 	}
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
@@ -215,9 +205,9 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
 		lc_report(entry->lock->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
 		          entry->lock->path, entry->name);
-		entry_events(entry)->later(entry);
+		taker_try_later(taker_of(entry));
 	}
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 void entry_unsent(struct entry *entry)
@@ -229,7 +219,7 @@ void entry_unsent(struct entry *entry)
 		entry_set_absent(entry);
 	else
 		set_entry_state(entry, ENTRY_PRESENT);
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 /* ---- a create of unknown outcome ---- */
@@ -271,7 +261,7 @@ static void candidate_answered(void *ctx, const struct ensemble_answer *answer)
 		lock_want_list(entry->lock);
 	if (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)
 		entry_not_found(entry);
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 static struct entry_candidate *make_candidate(struct entry *entry, const char *znode)

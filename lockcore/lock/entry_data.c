@@ -6,9 +6,8 @@
  * looks for a mark. For a holder and the first waiter the watch reports a mark; for the others
  * there are letters (session/mailbox.c).
  */
-#include "lock/entry_data.h"
-
 #include "lock/known.h"
+#include "lock/loss.h"
 #include "pure/limits.h"
 #include "pure/node_data.h"
 
@@ -39,7 +38,7 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	char by[NODE_DATA_BY_MAX + 1];
 
 	if (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {
-		entry_events(entry)->gone(entry);
+		loss_of_node(taker_of(entry));
 		return false;
 	}
 	entry->version = answer->stat->version;
@@ -47,7 +46,7 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 	entry_touch(entry);
 	known_see(entry);
 	if (node_data_is_evicted(answer->data, (size_t)answer->data_len, by))
-		entry_events(entry)->marked(entry, by);
+		loss_by_mark(taker_of(entry), by);
 	return true;
 }
 
@@ -55,7 +54,7 @@ bool entry_read(struct entry *entry, const struct ensemble_answer *answer)
 static void not_there(struct entry *entry)
 {
 	if (entry_is_queued(entry))
-		entry_events(entry)->gone(entry);
+		loss_of_node(taker_of(entry));
 }
 
 static void look_answered(void *ctx, const struct ensemble_answer *answer)
@@ -85,12 +84,12 @@ static void look_answered(void *ctx, const struct ensemble_answer *answer)
 		lc->ensemble->port->drop(lc->ensemble);
 		/* fallthrough */
 	case ENSEMBLE_UNKNOWN: /* the next connection finds the letter again */
-		entry_events(entry)->changed(entry);
+		taker_step(taker_of(entry));
 		return;
 	}
 	if (lc->entries->looks == 0)
 		session_letters_done(lc);
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 bool entry_look(struct entry *entry)
@@ -122,18 +121,18 @@ static void watch_was_answered(void *ctx, const struct ensemble_answer *answer)
 		return;
 	if (good) {
 		if (entry->lock->grant.held_back) /* the delete was refused before this read */
-			entry_events(entry)->seen(entry);
+			taker_proved(taker_of(entry));
 		entry_write(entry);
 	} else if (answer->result == ENSEMBLE_OK) {
 		/* Another node has its name: entry_read() has said that the entry is gone. */
 	} else if (answer->result == ENSEMBLE_NONODE) {
 		not_there(entry);
 	} else if (answer->result != ENSEMBLE_UNKNOWN) {
-		entry_events(entry)->later(entry);
+		taker_try_later(taker_of(entry));
 	} else if (entry->wanted) {
 		lock_want_list(entry->lock);
 	}
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 bool entry_watch(struct entry *entry)
@@ -145,7 +144,7 @@ bool entry_watch(struct entry *entry)
 		return true;
 	path = entry_path(entry);
 	if (!path) {
-		entry_events(entry)->later(entry);
+		taker_try_later(taker_of(entry));
 		return false;
 	}
 	entry->pending++;
@@ -213,7 +212,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 	}
 	if (!watch_is_pending(&entry->watch))
 		entry_write(entry);
-	entry_events(entry)->changed(entry);
+	taker_step(taker_of(entry));
 }
 
 static bool may_be_written(const struct entry *entry)
@@ -244,7 +243,7 @@ static void write_in_turn(struct entry *entry)
 	if (!path) {
 		end_turn(entry);
 		if (may_be_written(entry))
-			entry_events(entry)->later(entry);
+			taker_try_later(taker_of(entry));
 		return;
 	}
 	entry->data.dirty = false;
@@ -279,7 +278,7 @@ void entry_write(struct entry *entry)
 	if (entry->data.turn || wait_to_write(entry))
 		write_next(entry->lock->lc->entries);
 	else
-		entry_events(entry)->later(entry);
+		taker_try_later(taker_of(entry));
 }
 
 void entry_write_since(struct entry *entry)

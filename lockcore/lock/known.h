@@ -11,7 +11,7 @@
 #ifndef LOCKCORE_KNOWN_H
 #define LOCKCORE_KNOWN_H
 
-#include "lock/entry.h"
+#include "lock/taker.h"
 #include "pure/queue.h"
 
 /* A listing, asked behind an answered write of its connection, shows that queue. `owners`: whose

@@ -16,8 +16,6 @@
  */
 #include "lock/late.h"
 
-#include "lock/taker.h"
-
 #include <stdlib.h>
 #include <string.h>
 

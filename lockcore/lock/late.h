@@ -5,7 +5,7 @@
 #ifndef LOCKCORE_LATE_H
 #define LOCKCORE_LATE_H
 
-#include "lock/entry.h"
+#include "lock/taker.h"
 
 /* Listing number `number` shows a node that is no taker's entry. If its name has this session's
  * half, the ensemble is asked whose it is; one of this session is deleted. */

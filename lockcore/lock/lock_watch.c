@@ -2,7 +2,6 @@
 #include "lock/lock_watch.h"
 
 #include "lock/known.h"
-#include "lock/taker.h"
 #include "pure/node_data.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lock/loss.h"
 
-#include "lock/entry_data.h"
 #include "lock/known.h"
 #include "pure/letters.h"
 
@@ -93,18 +92,18 @@ void loss_by_mark(struct lc_taker *taker, const char *by)
 
 void loss_by_letters(struct lc *lc, const void *letters, size_t len, bool all)
 {
-	struct entry *entry, *next;
+	struct lc_taker *taker, *next;
 	bool good = true;
 	size_t at = 0;
 	uint64_t id;
 
 	while (!all && letters_next(letters, len, &at, &id)) {
-		entry = entry_find(lc, id);
-		good &= !entry || entry_look(entry);
+		taker = taker_find(lc, id);
+		good &= !taker || entry_look(&taker->entry);
 	}
 	if (all)
-		ENTRIES_FOREACH_SAFE(lc, entry, next)
-			good &= entry_look(entry);
+		TAKERS_FOREACH_SAFE(lc, taker, next)
+			good &= entry_look(&taker->entry);
 	if (!good)
 		lc->ensemble->port->drop(lc->ensemble);
 	else if (lc->entries->looks == 0)
@@ -130,24 +129,21 @@ void loss_of_session(struct lc_taker *taker)
 
 void loss_of_lease(struct lc *lc)
 {
-	struct entry *entry, *next;
+	struct lc_taker *taker, *next;
 
-	ENTRIES_FOREACH_SAFE(lc, entry, next)
-		if (taker_of(entry)->state == TAKER_HELD)
-			taker_lose(taker_of(entry));
+	TAKERS_FOREACH_SAFE(lc, taker, next)
+		if (taker->state == TAKER_HELD)
+			taker_lose(taker);
 }
 
 void loss_of_missing(struct lc *lc)
 {
-	struct entry *entry, *next;
+	struct lc_taker *taker, *next;
 
 	if (!lc->takers->missing)
 		return;
 	lc->takers->missing = false;
-	ENTRIES_FOREACH_SAFE(lc, entry, next) {
-		struct lc_taker *taker = taker_of(entry);
-
+	TAKERS_FOREACH_SAFE(lc, taker, next)
 		if (taker->state == TAKER_WAITING && taker->wait == WAIT_MISSING)
 			take_away(taker, -ECANCELED);
-	}
 }

@@ -266,6 +266,15 @@ void taker_fail(struct lc_taker *taker, int error)
 	taker_step(taker);
 }
 
+void takers_fail(struct lc *lc, int error)
+{
+	struct lc_taker *taker, *next;
+
+	TAKERS_FOREACH_SAFE(lc, taker, next)
+		if (taker->state == TAKER_WAITING)
+			taker_fail(taker, error);
+}
+
 void taker_lose(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;
@@ -348,6 +357,19 @@ static bool needs_list(const struct lc_taker *taker)
 	       (known->last < 0 || known->in_zone || known->overtaken || known->others > 0);
 }
 
+static int create_error(enum ensemble_result why)
+{
+	if (why == ENSEMBLE_NONODE || why == ENSEMBLE_NOCHILDREN)
+		return -ENOENT;
+	return why == ENSEMBLE_NOAUTH ? -EACCES : -ENOLCK;
+}
+
+void taker_not_made(struct lc_taker *taker, enum ensemble_result why)
+{
+	if (taker->state == TAKER_WAITING)
+		taker_fail(taker, create_error(why));
+}
+
 static void create_entry(struct lc_taker *taker)
 {
 	struct lock *lock = taker->entry.lock;
@@ -381,6 +403,30 @@ static void delete_entry(struct lc_taker *taker)
 		return;
 	entry_set_deleting(&taker->entry, false);
 	taker_try_later(taker);
+}
+
+void lock_delete_held_back(struct lock *lock)
+{
+	struct lc_taker *leaver, *next;
+
+	if (!lock->grant.held_back)
+		return;
+	lock->grant.held_back = false;
+	DL_FOREACH_SAFE(lock->takers.all, leaver, next)
+		if (!leaver->entry.wanted && leaver->entry.state == ENTRY_PRESENT)
+			taker_step(leaver);
+}
+
+void taker_proved(struct lc_taker *taker)
+{
+	struct lock *lock = taker->entry.lock;
+
+	if (lock->grant.unproved != &taker->entry)
+		return;
+	lock->grant.unproved = NULL;
+	entry_touch(&taker->entry);
+	lock_delete_held_back(lock);
+	lock_touch(lock);
 }
 
 void taker_step(struct lc_taker *taker)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * taker.h - one taker: the results that the frontend knows, and so whether its entry shall exist.
+ * taker.h - one taker, and its entry: the ephemeral node in the queue of a lock that stands for it.
+ *
+ * The taker is what the frontend knows: its state says whether the entry shall exist (`wanted`).
  *
  *                       grant, told                  lc_leave()
  *      [WAITING] -------------------------> [HELD] ------------------.
@@ -16,12 +18,91 @@
  *   LOST      the entry is *guarded*: it stays until the taker leaves, or a session timeout is
  *             over; *forfeited*: until the taker leaves;
  *             or is *given up*: it is deleted
+ *
+ * The entry is what ZooKeeper has said of the node, from before its create is sent until it is
+ * certainly gone:
+ *
+ *              create             OK                delete            OK, NONODE
+ *   [ABSENT] ---------> [CREATING] -----> [PRESENT] -------> [DELETING] --------> [ABSENT]
+ *      ^  ^                 |  |unanswered   ^  ^                |
+ *      |  '--- refused, ----'  v             |  '----------------'  unanswered, refused, not sent
+ *      |       not sent    [UNKNOWN] --------'  a listing shows it
+ *      '-------------------------'  a listing does not show it
+ *
+ * From every state it comes to ABSENT when the session ends, and from PRESENT when a listing
+ * does not show it. So the duty to delete an entry begins before its create is sent, and ends
+ * only when it is certainly gone, whether or not anybody waits for it any more.
+ *
+ * entry.c, entry_data.c and batch.c are about the node, loss.c and taker.c about its taker.
  */
 #ifndef LOCKCORE_TAKER_H
 #define LOCKCORE_TAKER_H
 
 #include "lock/batch.h"
-#include "lock/entry_data.h"
+#include "lock/lock.h"
+#include "pure/gate.h"
+#include "pure/name.h"
+#include "pure/table.h"
+
+struct entries {
+	struct table by_id;
+	unsigned there;    /* entries that are not ABSENT */
+	int64_t create_us; /* with reuse: how long a create takes, the mean of some; 0: not known */
+	int64_t refused_said_us; /* when it was last reported that the ensemble refuses entries */
+	unsigned looks;          /* reads of entries for letters, under way */
+	struct gate writers;     /* those whose data is to be written, or is being */
+};
+
+enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
+
+/* listing.c, by the numbers of the lock's listings: lock->lists.sent. */
+struct entry_lists {
+	uint64_t asked; /* UNKNOWN, with candidates: since which listing */
+	uint64_t last;  /* that showed it */
+};
+
+/* entry_data.c: what stands in it. */
+struct entry_data {
+	pid_t pid;
+	uid_t uid;
+	char command[LC_COMMAND_MAX + 1];
+	char *reason;            /* or NULL */
+	int64_t held_since_ms;   /* -1: its taker does not hold */
+	struct data_write *turn; /* at the gate of writers; NULL: it is not there */
+	bool told_since : 1;     /* the ensemble knows since when it is held, or will */
+	bool dirty : 1;          /* it is to be written; */
+	bool pending : 1;        /*   it is being written */
+};
+
+struct entry {
+	struct table_link id; /* the second half of its UUID: lc->entries->by_id */
+	struct lock *lock;
+	struct record record;
+	enum entry_state state : 3;
+	enum lc_mode mode : 2;
+	bool wanted : 1;   /* it shall exist */
+	bool gone : 1;     /* PRESENT, but said to be gone: a listing may still show it */
+	bool sent : 1;     /* DELETING: its delete is on its way */
+	bool in_doubt : 1; /* a delete of it may have been done: an unchecked one was sent, or one
+	                          * was not answered */
+	bool alone : 1;    /* batch.c: its create or delete failed in a transaction */
+	bool candidate_lost : 1; /* UNKNOWN: the owner of a node that may be it could not be read */
+	bool repeated : 1;       /* it may become spare: grant/reuse.c */
+	unsigned pending;        /* answers outstanding that name this entry */
+
+	/* The node. */
+	char name[NAME_MAX_WHOLE]; /* CREATING, UNKNOWN: without its digits; ABSENT: empty */
+	int64_t number;
+	int64_t czxid;       /* 0: not known, it was made in a transaction */
+	int32_t version;     /* of its data */
+	unsigned candidates; /* UNKNOWN: nodes that may be it, and are being read */
+	struct watch watch;
+	int64_t sent_us;          /* batch.c: its last create or delete */
+	struct known_entry known; /* its place in the queue */
+	uint64_t seen_in;         /* the era of the known queue in which it was seen last */
+	struct entry_lists lists;
+	struct entry_data data;
+};
 
 /* A lock that is held for longer than this watches its entry, and says there since when it is
  * held. Shorter holds, which are the most, are spared these requests. */
@@ -80,6 +161,98 @@ static inline struct lc_taker *taker_of_record(struct record *record)
 	return (struct lc_taker *)((char *)record - offsetof(struct entry, record));
 }
 
+/* NULL: no taker's entry has that id. */
+static inline struct lc_taker *taker_find(const struct lc *lc, uint64_t id)
+{
+	return (struct lc_taker *)table_find(&lc->entries->by_id, id);
+}
+
+/* All takers, in an order that means nothing. One is not to be freed before the next was asked
+ * for. NULL: the first; there are no more. */
+static inline struct lc_taker *taker_next(const struct lc *lc, const struct lc_taker *taker)
+{
+	return (struct lc_taker *)table_next(&lc->entries->by_id, taker ? &taker->entry.id : NULL);
+}
+
+#define TAKERS_FOREACH_SAFE(lc, taker, next)                                                    \
+	for ((taker) = taker_next(lc, NULL); (taker) && ((next) = taker_next(lc, taker), true); \
+	     (taker) = (next))
+
+/* ---- the entry ---- */
+
+/* 0 or -ENOMEM. The entry frees its reason. */
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock);
+void entry_finish(struct entry *entry);
+
+/* Enters an entry that was read from its record, with its id, name, number and state. 0 or
+ * -ENOMEM. */
+int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock);
+
+/* A field of the entry has changed that is recorded. */
+static inline void entry_touch(struct entry *entry)
+{
+	record_touch(&entry->record);
+}
+
+/* The entry is in the queue. */
+static inline bool entry_is_queued(const struct entry *entry)
+{
+	return entry->state == ENTRY_PRESENT || entry->state == ENTRY_DELETING;
+}
+
+/* Its watch is good: it was there on this connection. */
+static inline bool entry_is_seen(const struct entry *entry)
+{
+	return watch_is_good(entry->lock->lc, &entry->watch);
+}
+
+/* The entry with the UUID of a node of the lock: the node is this entry, or a copy that another
+ * client has made. NULL: none. */
+struct entry *entry_named(struct lock *lock, const struct entry_name *name);
+/* The entry that a node of the lock is, by its full name. NULL: none. */
+struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
+/* malloced */
+static inline char *entry_path(const struct entry *entry)
+{
+	return path_join(entry->lock->path, entry->name);
+}
+
+/* ---- making and deleting: batch.c sends ---- */
+
+/* ABSENT -> CREATING. */
+void entry_begin(struct entry *entry);
+void entry_created(struct entry *entry, const struct ensemble_answer *answer);
+void entry_deleted(struct entry *entry, const struct ensemble_answer *answer);
+/* The create or delete was not sent, or has certainly not happened. */
+void entry_unsent(struct entry *entry);
+/* PRESENT <-> DELETING, before anything is sent. */
+void entry_set_deleting(struct entry *entry, bool deleting);
+/* The entry is gone: deleted, or with its lock or session. */
+void entry_set_absent(struct entry *entry);
+/* UNKNOWN, and the node may be it, by its name. */
+bool entry_may_be(const struct entry *entry, const char *znode);
+/* Listing number `number` shows such a node. A listing shows none. */
+void entry_found(struct entry *entry, const char *znode, uint64_t number);
+void entry_not_found(struct entry *entry);
+
+/* ---- what stands in it: entry_data.c ---- */
+
+size_t entry_format(const struct entry *entry, char *ret_data); /* NODE_DATA_ENTRY_MAX */
+/* Takes over what the good answer of a get tells, a mark among it. False: the node is another
+ * client's, made under the name of this one when this one was gone. */
+bool entry_read(struct entry *entry, const struct ensemble_answer *answer);
+/* Watches the entry, unless its watch is good. False: no memory: it is tried later. */
+bool entry_watch(struct entry *entry);
+/* Reads the entry, to find a mark, unless a good watch would report one. False: no memory. */
+bool entry_look(struct entry *entry);
+/* Writes the data, if it is dirty and may be written now. */
+void entry_write(struct entry *entry);
+/* Writes since when the lock is held, unless the entry says so already. */
+void entry_write_since(struct entry *entry);
+void entry_data_finish(struct entry *entry);
+
+/* ---- the taker ---- */
+
 /* HELD, and its entry is there as far as is known. */
 bool taker_holds_entry(const struct lc_taker *taker);
 /* The taker waits, and may be refused for what stands before it. */
@@ -106,6 +279,8 @@ void taker_step(struct lc_taker *taker);
 void taker_grant(struct lc_taker *taker);
 /* WAITING -> FAILED. */
 void taker_fail(struct lc_taker *taker, int error);
+/* All that are WAITING. */
+void takers_fail(struct lc *lc, int error);
 /* HELD -> LOST; or WAITING again, if the frontend was not told of the grant. */
 void taker_lose(struct lc_taker *taker);
 /* LOST: from now on there is a session timeout to stop the processes under the lost lock. */
@@ -124,6 +299,12 @@ void taker_drop_spare(struct lc_taker *taker);
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
 /* WAITING, and its entry is gone: whether it was evicted is not known yet. */
 void taker_miss(struct lc_taker *taker);
+/* The create was refused for good, and the entry is absent. */
+void taker_not_made(struct lc_taker *taker, enum ensemble_result why);
+/* The ensemble has said that the unproved holder's entry is there, behind its grant. */
+void taker_proved(struct lc_taker *taker);
+/* Deletes that were held back are tried again. */
+void lock_delete_held_back(struct lock *lock);
 /* The taker takes no other's place any more, and no other takes its place. */
 void taker_part(struct lc_taker *taker);
 /* A request could not be sent, or was refused: it is tried again in a second. */

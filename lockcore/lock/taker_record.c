@@ -207,7 +207,7 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker)
 {
 	struct parts parts = {0};
-	struct entry *replaced;
+	struct lc_taker *replaced;
 	struct lock *lock = NULL;
 
 	save_load_fields(codec, taker, &parts);
@@ -218,7 +218,7 @@ bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker)
 	assert(parts.lock && taker->entry.id.number != 0);
 	assert(parts.state != TAKER_HELD || parts.entry == ENTRY_PRESENT);
 	read_name(&taker->entry, parts.entry);
-	replaced = entry_find(lc, parts.replaces);
+	replaced = taker_find(lc, parts.replaces);
 	if (lock_get(lc, parts.lock, parts.watches_uid, &lock) < 0 ||
 	    !resume(lc, taker, lock, &parts)) {
 		codec_fail(codec, strerror(ENOMEM));
@@ -227,6 +227,6 @@ bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker)
 		return false;
 	}
 	if (replaced)
-		taker_replace(taker, taker_of(replaced));
+		taker_replace(taker, replaced);
 	return true;
 }

@@ -110,7 +110,7 @@ static void ends_in_time(void **state)
 		takers_run(rig, 1);
 		rig_expect_sent(rig, "delete /locks/a/#3-2");
 		takers_answer_error(rig, ENSEMBLE_OK);
-		assert_null(entry_find(&rig->lc, 3));
+		assert_null(taker_find(&rig->lc, 3));
 		takers_end(rig);
 	}
 }

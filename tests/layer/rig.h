@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * rig.h - the lower layers of an engine, without the upper ones: below them a port that only
- * writes down the requests, above them a recorder of their callbacks. A test gives the answers of
- * the ensemble, and compares the exact text of requests and callbacks.
+ * writes down the requests, above them a recorder of their callbacks, and of calls from an entry to
+ * its taker. A test gives the answers of the ensemble, and compares the exact text of requests and
+ * callbacks.
  *
  * Requests as text: "create PATH 'DATA'", "create ephemeral PATH 'DATA'", "delete PATH",
  * "set PATH v3 'DATA'", "check PATH", "get PATH", "watch PATH", "children PATH", "unwatch PATH",
@@ -41,6 +42,8 @@ struct rig {
 	struct reads reads;
 	struct calls calls;
 	struct evictions evictions;
+	/* Entries are those of takers. Else what their answers mean to a taker is recorded. */
+	bool has_takers;
 	/* The test answers what is asked of the mailbox, which is empty otherwise. */
 	bool has_letters;
 	int64_t now_us;
@@ -96,8 +99,8 @@ void rig_answer_version(struct rig *rig, int32_t version);
 void rig_answer_data(struct rig *rig, int32_t version, const char *data);
 void rig_answer_created(struct rig *rig, const char *path, int64_t czxid);
 
-/* Makes a taker's entry, in a lock that is in use, as a layer above does. Callbacks of an entry are
- * recorded with its pid: "7 present made". */
+/* Makes an entry without a taker, in a lock that is in use. What its answers would mean to a taker
+ * is recorded with its pid: "7 present made". */
 void rig_make_entry(struct rig *rig, struct entry *entry, const char *lock, pid_t pid,
                     enum lc_mode mode);
 /* Frees an absent entry. Locks without users are forgotten. */

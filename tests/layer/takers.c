@@ -4,7 +4,6 @@
 #include "ask/evict.h"
 #include "grant/listing.h"
 #include "lock/loss.h"
-#include "grant/taker_events.h"
 #include "grant/tell.h"
 
 #include <errno.h>
@@ -64,7 +63,7 @@ struct rig *takers_begin(void)
 	struct rig *rig = rig_begin_ready();
 
 	rig->session.events = &session_events;
-	rig->entries.events = &taker_entry_events;
+	rig->has_takers = true;
 	asking_begin(&rig->lc);
 	takers_lock = (struct ensemble_stat){.czxid = 50, .mzxid = 50, .version = 3};
 	memset(users, 0, sizeof(users));
@@ -183,14 +182,14 @@ void takers_run(struct rig *rig, int64_t duration_us)
 static void write_own_name(struct rig *rig, const char *text, char *ret_name, size_t size)
 {
 	char prefix[NAME_PREFIX_MAX];
-	const struct entry *entry;
+	const struct lc_taker *taker;
 	uint64_t id;
 	int number;
 
 	assert_int_equal(sscanf(text, "#%" SCNu64 "-%d", &id, &number), 2);
-	entry = entry_find(&rig->lc, id);
+	taker = taker_find(&rig->lc, id);
 	name_format(prefix, rig->lc.clients, rig->session.half, id, "m0",
-	            entry ? entry->data.pid : 9, entry ? entry->mode : LC_EXCLUSIVE);
+	            taker ? taker->entry.data.pid : 9, taker ? taker->entry.mode : LC_EXCLUSIVE);
 	snprintf(ret_name, size, "%s%010d", prefix, number);
 }
 

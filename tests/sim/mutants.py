@@ -410,8 +410,8 @@ mutant(10, 'grant_after_cancel', 'take.c',
 # ---- 11: local hand-off ----
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
-       '\tif (answer->result == ENSEMBLE_OK)\n\t\tentry->lock->lc->entries->events->seen(',
-       '\tentry->lock->lc->entries->events->seen(',
+       '\tif (answer->result == ENSEMBLE_OK)\n\t\ttaker_proved(',
+       '\ttaker_proved(',
        unit('tests/layer/batch.c'))
 # ---- 8 to 16: the known queue ----
 
@@ -611,8 +611,8 @@ mutant(14, 'moments_called_an_outage', 'take.c',
        'since_us >= 0;',
        TAKE)
 mutant(14, 'leaving_called_a_limit', 'take.c',
-       'taker_fail(taker_of(entry), -ESHUTDOWN);',
-       'taker_fail(taker_of(entry), -ENOLCK);',
+       'takers_fail(lc, -ESHUTDOWN);',
+       'takers_fail(lc, -ENOLCK);',
        sim())
 CROWD = unit('tests/layer/crowd.c')
 mutant(14, 'crowd_not_listed_first', 'take.c',
@@ -659,7 +659,7 @@ mutant(16, 'recorded_before_the_one_it_replaces', 'taker.c',
 
 mutant(17, 'adopted_without_asking', 'entry.c',
        '\tentry->lists.asked = number;\n\task_candidate(entry, znode);',
-       '\tentry->lists.asked = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\tentry_events(entry)->changed(entry);',
+       '\tentry->lists.asked = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\ttaker_step(taker_of(entry));',
        sim('cuts'))
 mutant(17, 'late_entry_left', 'listing.c',
        '\t\tlate_found(lock, shown->znode, &shown->name, number);\n',
@@ -717,7 +717,7 @@ mutant(17, 'confirmed_by_its_name', 'change.c',
        '',
        OWN)
 mutant(17, 'not_there_when_it_was_read', 'entry_data.c',
-       '\tif (entry_is_queued(entry))\n\t\tentry_events(entry)->gone(entry);\n',
+       '\tif (entry_is_queued(entry))\n\t\tloss_of_node(taker_of(entry));\n',
        '\tlock_want_list(entry->lock);\n',
        unit('tests/layer/entry_data.c'))
 mutant(17, 'another_of_its_number', 'order.c',
@@ -924,7 +924,7 @@ mutant(21, 'emptied_before_the_entries_are_read', 'loss.c',
        'else\n\t\tsession_letters_done(lc);',
        unit('tests/layer/mailbox.c'))
 mutant(21, 'emptied_though_an_entry_was_not_read', 'entry_data.c',
-       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\t/* fallthrough */\n\tcase ENSEMBLE_UNKNOWN: /* the next connection finds the letter again */\n\t\tentry_events(entry)->changed(entry);\n\t\treturn;\n',
+       '\t\tlc->ensemble->port->drop(lc->ensemble);\n\t\t/* fallthrough */\n\tcase ENSEMBLE_UNKNOWN: /* the next connection finds the letter again */\n\t\ttaker_step(taker_of(entry));\n\t\treturn;\n',
        '\tcase ENSEMBLE_UNKNOWN:\n\t\tbreak;\n',
        unit('tests/layer/entry_data.c'))
 mutant(21, 'emptied_of_a_later_letter', 'mailbox.c',
@@ -937,7 +937,7 @@ mutant(21, 'mark_given_up', 'evict.c',
        unit('tests/layer/evict.c'))
 
 mutant(21, 'mark_not_read', 'entry_data.c',
-       '\t\tentry_events(entry)->marked(entry, by);\n',
+       '\t\tloss_by_mark(taker_of(entry), by);\n',
        '\t\t;\n',
        sim())
 mutant(21, 'mark_wiped_out_by_a_reason', 'entry_data.c',
@@ -1356,7 +1356,7 @@ mutant(38, 'leavers_forgotten', 'taker.c',
        '\tset_taker_state(taker, TAKER_LEFT);\n\trecord_end(&taker->entry.record);\n\ttaker_step',
        ADOPT)
 mutant(38, 'unclaimed_stay', 'adopt.c',
-       'lc_leave(taker_of(entry));',
+       'lc_leave(taker);',
        '(void)lc;',
        ADOPT)
 mutant(38, 'holder_saved_as_successor', 'taker_record.c',
@@ -1396,7 +1396,7 @@ mutant(38, 'eviction_forgotten', 'adopt.c',
        ';',
        ADOPT_CHANGED)
 mutant(38, 'upgrade_forgotten', 'taker_record.c',
-       '\tif (replaced)\n\t\ttaker_replace(taker, taker_of(replaced));\n',
+       '\tif (replaced)\n\t\ttaker_replace(taker, replaced);\n',
        '',
        ADOPT_CHANGED)
 mutant(38, 'drain_forgotten', 'adopt.c',

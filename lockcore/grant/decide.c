@@ -19,52 +19,42 @@
 #include <string.h>
 
 struct slate {
-	struct next_entry *entries;
-	struct known_entry **known; /* by the same index */
-	unsigned entry_count, entry_room;
-	struct next_taker *takers;
-	struct lc_taker **owners; /* by the same index */
-	unsigned taker_count, taker_room;
+	struct next_queue queue;
+	int entry_room, taker_room;
 };
 
 /* ---- laying it out ---- */
 
-/* False: no memory, and the array is unchanged. */
-static bool grow(void *array, unsigned room, size_t size)
+/* Room for one more in an array of the slate. False: no memory, and the array is unchanged. */
+static bool grow(void *array, int count, int *room, size_t size)
 {
+	int wanted = *room ? 2 * *room : 64;
 	void *old, *more;
 
+	if (count < *room)
+		return true;
 	memcpy(&old, array, sizeof(old));
-	more = realloc(old, room * size);
-	if (more)
-		memcpy(array, &more, sizeof(more));
-	return more != NULL;
+	more = realloc(old, (size_t)wanted * size);
+	if (!more)
+		return false;
+	memcpy(array, &more, sizeof(more));
+	*room = wanted;
+	return true;
 }
 
 static bool make_entry_room(struct slate *slate)
 {
-	unsigned room = slate->entry_room ? 2 * slate->entry_room : 64;
+	struct next_queue *queue = &slate->queue;
 
-	if (slate->entry_count < slate->entry_room)
-		return true;
-	if (!grow(&slate->entries, room, sizeof(*slate->entries)) ||
-	    !grow(&slate->known, room, sizeof(struct known_entry *)))
-		return false;
-	slate->entry_room = room;
-	return true;
+	return grow(&queue->entries, queue->entry_count, &slate->entry_room,
+	            sizeof(*queue->entries));
 }
 
 static bool make_taker_room(struct slate *slate)
 {
-	unsigned room = slate->taker_room ? 2 * slate->taker_room : 64;
+	struct next_queue *queue = &slate->queue;
 
-	if (slate->taker_count < slate->taker_room)
-		return true;
-	if (!grow(&slate->takers, room, sizeof(*slate->takers)) ||
-	    !grow(&slate->owners, room, sizeof(struct lc_taker *)))
-		return false;
-	slate->taker_room = room;
-	return true;
+	return grow(&queue->takers, queue->taker_count, &slate->taker_room, sizeof(*queue->takers));
 }
 
 bool decide_begin(struct lc *lc)
@@ -80,10 +70,8 @@ void decide_finish(struct lc *lc)
 
 	if (!slate)
 		return;
-	free(slate->entries);
-	free(slate->known);
-	free(slate->takers);
-	free(slate->owners);
+	free(slate->queue.entries);
+	free(slate->queue.takers);
 	free(slate);
 	lc->locks->slate = NULL;
 }
@@ -131,12 +119,13 @@ static bool is_asked_since(const struct lc_taker *taker)
 	return (lock->lists.pending > 0 || lock->lists.order) && lock->lists.sent > taker->since;
 }
 
-static struct next_taker as_taker(const struct lc_taker *taker)
+static struct next_taker as_taker(struct lc_taker *taker)
 {
 	const struct entry *entry = &taker->entry;
 	const struct lock *lock = entry->lock;
 
 	return (struct next_taker){
+		.caller = taker,
 		.state = state_of(taker),
 		.number = lock->known.in_zone ? INT64_MAX - 1 : entry->number,
 		.replaces = NEXT_NONE,
@@ -152,20 +141,16 @@ static struct next_taker as_taker(const struct lc_taker *taker)
 	};
 }
 
-static bool is_on(const struct slate *slate, const struct lc_taker *taker)
-{
-	return taker->place < slate->taker_count && slate->owners[taker->place] == taker;
-}
-
 static bool add_taker(struct slate *slate, struct lc_taker *taker)
 {
-	if (is_on(slate, taker))
+	struct next_queue *queue = &slate->queue;
+
+	if (taker->place < queue->taker_count && queue->takers[taker->place].caller == taker)
 		return true;
 	if (!make_taker_room(slate))
 		return false;
-	taker->place = slate->taker_count++;
-	slate->owners[taker->place] = taker;
-	slate->takers[taker->place] = as_taker(taker);
+	taker->place = queue->taker_count++;
+	queue->takers[taker->place] = as_taker(taker);
 	return true;
 }
 
@@ -177,48 +162,48 @@ static bool add_all_takers(struct slate *slate, struct lock *lock)
 		if (!add_taker(slate, taker))
 			return false;
 	lock->takers.picky = false;
-	for (unsigned i = 0; i < slate->taker_count; i++) {
-		taker = slate->owners[i];
+	DL_FOREACH(lock->takers.all, taker) {
 		if (taker->replaces)
-			slate->takers[i].replaces = (int)taker->replaces->place;
+			slate->queue.takers[taker->place].replaces = taker->replaces->place;
 		lock->takers.picky |= taker_is_picky(taker);
 	}
 	return true;
 }
 
-/* Adds the first waiter whose place is not known. Takers stand in the order of their entries, so
- * such waiters are the last takers. */
+/* Adds the last waiter whose place is not known: it says the same as the others, whose entries all
+ * stand behind those that are known. Takers stand in the order of their entries, so such waiters
+ * are the last takers. */
 static bool add_unplaced(struct slate *slate, struct lock *lock)
 {
-	struct lc_taker *first = NULL, *last = lock->takers.all->prev;
+	struct lc_taker *taker = lock->takers.all->prev;
 
-	for (struct lc_taker *taker = last;; taker = taker->prev) {
-		if (known_is_placed(&taker->entry) && !taker->entry.gone)
-			break;
+	for (; !known_is_placed(&taker->entry); taker = taker->prev) {
 		if (taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT)
-			first = taker;
+			return add_taker(slate, taker);
 		if (taker == lock->takers.all)
 			break;
 	}
-	return !first || add_taker(slate, first);
+	return true;
 }
 
 static bool lay_entry(struct slate *slate, const struct lock *lock, struct known_entry *known)
 {
 	struct lc_taker *taker = known->own ? taker_of(known->own) : NULL;
+	struct next_queue *queue = &slate->queue;
 
 	assert(!known->own || !known->own->gone);
 	if (!make_entry_room(slate) || (taker && !add_taker(slate, taker)))
 		return false;
-	slate->entries[slate->entry_count] = (struct next_entry){
-		.number = lock->known.in_zone ? slate->entry_count : known->number,
-		.taker = taker ? (int)taker->place : NEXT_NONE,
+	queue->entries[queue->entry_count] = (struct next_entry){
+		.caller = known,
+		.number = lock->known.in_zone ? queue->entry_count : known->number,
+		.taker = taker ? taker->place : NEXT_NONE,
 		.shared = known->shared,
 		.apart = known->apart,
 		.shown = known->shown,
 		.doubtful = known->doubtful,
 	};
-	slate->known[slate->entry_count++] = known;
+	queue->entry_count++;
 	return true;
 }
 
@@ -238,29 +223,23 @@ static bool lay_entries(struct slate *slate, const struct lock *lock, bool all)
 	return true;
 }
 
-static bool lay_out(struct lock *lock, struct next_queue *ret_queue)
+static bool lay_out(struct slate *slate, struct lock *lock)
 {
-	struct slate *slate = lock->lc->locks->slate;
+	struct next_queue *queue = &slate->queue;
 	struct entry *unproved = lock->grant.unproved;
 	bool all = lock->takers.picky;
 
-	slate->entry_count = slate->taker_count = 0;
+	queue->entry_count = queue->taker_count = 0;
 	if ((all && !add_all_takers(slate, lock)) || !lay_entries(slate, lock, all) ||
 	    (unproved && !add_taker(slate, taker_of(unproved))) ||
 	    (!all && !add_unplaced(slate, lock)))
 		return false;
-	*ret_queue = (struct next_queue){
-		.entries = slate->entries,
-		.entry_count = (int)slate->entry_count,
-		.takers = slate->takers,
-		.taker_count = (int)slate->taker_count,
-		.lock_watched = lock_is_watched(lock),
-		.children_watched =
-			lock->lists.watching > 0 && lock->lists.watching <= lock->lists.shown,
-		.slots = lock->node.slots,
-		.slots_max = LC_SLOTS_MAX,
-		.unproved = unproved ? (int)taker_of(unproved)->place : NEXT_NONE,
-	};
+	queue->lock_watched = lock_is_watched(lock);
+	queue->children_watched =
+		lock->lists.watching > 0 && lock->lists.watching <= lock->lists.shown;
+	queue->slots = lock->node.slots;
+	queue->slots_max = LC_SLOTS_MAX;
+	queue->unproved = unproved ? taker_of(unproved)->place : NEXT_NONE;
 	return true;
 }
 
@@ -329,15 +308,16 @@ static bool take_step(struct lc_taker *taker, const struct next_taker *next)
 /* False: the lock is to be decided once more. */
 static bool take_steps(struct lock *lock, const struct next_queue *queue)
 {
-	struct slate *slate = lock->lc->locks->slate;
+	const struct next_taker *unproved =
+		queue->unproved == NEXT_NONE ? NULL : &queue->takers[queue->unproved];
 	bool settled = true;
 
 	lock->grant.lease_awaited = false;
-	for (unsigned i = 0; i < slate->taker_count; i++)
-		settled &= take_step(slate->owners[i], &slate->takers[i]);
-	if (queue->unproved != NEXT_NONE && slate->takers[queue->unproved].step == NEXT_GRANT &&
-	    slate->owners[queue->unproved]->state == TAKER_HELD)
-		is_unproved(lock, slate->owners[queue->unproved]);
+	for (int i = 0; i < queue->taker_count; i++)
+		settled &= take_step(queue->takers[i].caller, &queue->takers[i]);
+	if (unproved && unproved->step == NEXT_GRANT &&
+	    ((struct lc_taker *)unproved->caller)->state == TAKER_HELD)
+		is_unproved(lock, unproved->caller);
 	return settled;
 }
 
@@ -358,23 +338,23 @@ static void ask_list(struct lock *lock, const struct next_queue *queue)
 static void ask_watches(struct lock *lock, const struct next_queue *queue)
 {
 	const char *others[OTHERS_WATCHED] = {NULL};
-	const struct slate *slate = lock->lc->locks->slate;
 	int count = 0;
 
 	if (queue->watch_lock)
 		lock_watch(lock);
-	for (unsigned i = 0; i < slate->taker_count; i++)
-		if (slate->takers[i].watch)
-			entry_watch(&slate->owners[i]->entry);
-	for (unsigned i = 0; i < slate->entry_count && count < OTHERS_WATCHED; i++)
-		if (slate->entries[i].watch)
-			others[count++] = slate->known[i]->znode;
+	for (int i = 0; i < queue->taker_count; i++)
+		if (queue->takers[i].watch)
+			entry_watch(&((struct lc_taker *)queue->takers[i].caller)->entry);
+	for (int i = 0; i < queue->entry_count && count < OTHERS_WATCHED; i++)
+		if (queue->entries[i].watch)
+			others[count++] = ((struct known_entry *)queue->entries[i].caller)->znode;
 	lock_watch_others(lock, others);
 }
 
 static void decide(struct lock *lock)
 {
-	struct next_queue queue;
+	struct slate *slate = lock->lc->locks->slate;
+	struct next_queue *queue = &slate->queue;
 	bool settled;
 
 	if (lock->grant.held_back && !lock->grant.unproved)
@@ -383,19 +363,19 @@ static void decide(struct lock *lock)
 		lock_watch_none(lock);
 		return;
 	}
-	if (!lay_out(lock, &queue)) {
+	if (!lay_out(slate, lock)) {
 		lock_list_later(lock);
 		return;
 	}
-	queue_next(&queue);
-	settled = take_steps(lock, &queue);
+	queue_next(queue);
+	settled = take_steps(lock, queue);
 	known_decided(lock);
 	if (!settled) {
 		lock_touch(lock);
 		return;
 	}
-	ask_watches(lock, &queue);
-	ask_list(lock, &queue);
+	ask_watches(lock, queue);
+	ask_list(lock, queue);
 }
 
 void decide_touched(struct lc *lc)

@@ -136,7 +136,7 @@ struct lc_taker {
 	/* What was asked for. */
 	int64_t meant;                           /* the czxid of the lock; 0: any of that name */
 	uint64_t since;                          /* the last listing that was sent before it came */
-	unsigned place;                          /* grant/decide.c: on the slate */
+	int place;                               /* grant/decide.c: on the slate */
 	int64_t asked_us, wait_until_us;         /* when; until when, or LC_FOREVER */
 	int64_t hold_until_us;                   /* HELD: when it loses the lock; LC_FOREVER */
 	struct lc_taker *replaces, *replaced_by; /* the shared holder whose place it takes; back */

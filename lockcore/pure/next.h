@@ -71,6 +71,7 @@ enum next_step {
 
 /* A taker of this mount. */
 struct next_taker {
+	void *caller;          /* the caller's */
 	enum next_state state; /* changed as `step` says */
 	int64_t number;        /* of its entry, from WAITING on */
 	int replaces;   /* an upgrade: the taker whose shared hold it replaces; else NEXT_NONE */
@@ -93,6 +94,7 @@ struct next_taker {
 
 /* An entry of the known queue. */
 struct next_entry {
+	void *caller; /* the caller's */
 	int64_t number;
 	int taker; /* whose it is, here; NEXT_NONE: another client's */
 	bool shared : 1;

@@ -25,7 +25,7 @@
 
 struct late_node {
 	struct lock *lock;
-	char *znode;
+	char znode[];
 };
 
 /* The entry's create is not answered, or is to be sent. */
@@ -49,7 +49,6 @@ static void finish(struct late_node *node)
 {
 	struct lock *lock = node->lock;
 
-	free(node->znode);
 	free(node);
 	lock->late.asked--;
 	if (lock->late.asked == 0 && lock->late.deleted) {
@@ -114,15 +113,13 @@ static void owner_answered(void *ctx, const struct ensemble_answer *answer)
 
 static struct late_node *make_node(struct lock *lock, const char *znode)
 {
-	struct late_node *node = malloc(sizeof(*node));
+	struct late_node *node = malloc(sizeof(*node) + strlen(znode) + 1);
 
-	if (!node)
-		return NULL;
-	*node = (struct late_node){.lock = lock, .znode = strdup(znode)};
-	if (node->znode)
-		return node;
-	free(node);
-	return NULL;
+	if (node) {
+		node->lock = lock;
+		strcpy(node->znode, znode);
+	}
+	return node;
 }
 
 void late_found(struct lock *lock, const char *znode, const struct entry_name *name,
@@ -138,8 +135,6 @@ void late_found(struct lock *lock, const char *znode, const struct entry_name *n
 	path = path_join(lock->path, znode);
 	if (!node || !path) {
 		lock_expect_late(lock);
-		if (node)
-			free(node->znode);
 		free(node);
 	} else {
 		lock_use(lock);

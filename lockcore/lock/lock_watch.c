@@ -44,8 +44,9 @@ void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *
 	info->children = (unsigned)stat->children;
 }
 
-void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer)
+void lock_watch_answered(void *ctx, const struct ensemble_answer *answer)
 {
+	struct lock *lock = ctx;
 	struct lc_lock_info *info = &lock->node.info;
 
 	if (answer->result == ENSEMBLE_OK) {
@@ -62,11 +63,6 @@ void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer
 	}
 	watch_answered(lock->lc, &lock->node.watch, answer->result == ENSEMBLE_OK);
 	lock_unuse(lock);
-}
-
-static void data_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	lock_watch_answered(ctx, answer);
 }
 
 static bool wants_watch(const struct lock *lock)
@@ -90,7 +86,7 @@ void lock_watch(struct lock *lock)
 	if (!wants_watch(lock))
 		return;
 	lock_use(lock);
-	watch_ask(lock->lc, &lock->node.watch, lock->path, data_answered, lock);
+	watch_ask(lock->lc, &lock->node.watch, lock->path, lock_watch_answered, lock);
 }
 
 /* ---- entries of other clients ---- */
@@ -98,8 +94,8 @@ void lock_watch(struct lock *lock)
 struct other_watch {
 	struct lock *lock;
 	struct watch watch;
-	char *znode;
 	struct lc_ahead *ahead; /* as it was read last; NULL: not yet */
+	char znode[];
 };
 
 static void free_other(struct other_watch *other)
@@ -107,7 +103,6 @@ static void free_other(struct other_watch *other)
 	struct lock *lock = other->lock;
 
 	free(other->ahead);
-	free(other->znode);
 	free(other);
 	lock_unuse(lock);
 }
@@ -229,16 +224,12 @@ static void other_answered(void *ctx, const struct ensemble_answer *answer)
 
 static struct other_watch *make_other(struct lock *lock, const char *znode)
 {
-	struct other_watch *other = calloc(1, sizeof(*other));
+	struct other_watch *other = calloc(1, sizeof(*other) + strlen(znode) + 1);
 
 	if (!other)
 		return NULL;
 	other->lock = lock;
-	other->znode = strdup(znode);
-	if (!other->znode) {
-		free(other);
-		return NULL;
-	}
+	strcpy(other->znode, znode);
 	lock_use(lock);
 	return other;
 }

@@ -15,7 +15,7 @@ void lock_watch(struct lock *lock);
  * node is not watched on this connection, the read is to leave the watch, and lock_watch_answered()
  * gets its answer. NULL: it is to leave none. */
 struct lock *lock_watch_by_read(struct lc *lc, const char *path, uid_t uid);
-void lock_watch_answered(struct lock *lock, const struct ensemble_answer *answer);
+void lock_watch_answered(void *lock, const struct ensemble_answer *answer);
 /* Sets the fields of `info` that a lock's data says, and those that its Stat says. */
 void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len);
 void lock_info_read_stat(struct lc_lock_info *info, const struct ensemble_stat *stat);

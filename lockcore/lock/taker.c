@@ -167,24 +167,20 @@ void taker_resume(struct lc_taker *taker, bool due)
 
 /* ---- from state to state ---- */
 
-static void grant(struct lc_taker *taker)
+void taker_grant(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
 	assert(session_is_ready(lc)); /* the lease is looked at once more when the grant is told */
+	if (taker->state == TAKER_WAITING) /* else its entry was granted before */
+		taker->entry.lock->repeat.granted_us = lc_lately(lc);
 	set_taker_state(taker, TAKER_HELD);
 	taker->entry.data.told_since = false;
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(&lc->timers, &taker->recheck,
 	          taker->entry.lock->repeat.granted_us + LONG_HOLD_US);
 	set_due(taker, true);
-}
-
-void taker_grant(struct lc_taker *taker)
-{
-	taker->entry.lock->repeat.granted_us = lc_lately(taker->entry.lock->lc);
-	grant(taker);
 }
 
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
@@ -206,7 +202,7 @@ void taker_reuse(struct lc_taker *taker)
 	assert(!taker->entry.data.reason && taker->error == 0 && !taker->told_token);
 	taker->spare = false;
 	taker->told_taken = false;
-	grant(taker);
+	taker_grant(taker);
 }
 
 void taker_drop_spare(struct lc_taker *taker)

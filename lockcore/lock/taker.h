@@ -275,7 +275,7 @@ void taker_resume(struct lc_taker *taker, bool due);
 void taker_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Does what the entry needs next, if anything: create, delete, or free the taker. */
 void taker_step(struct lc_taker *taker);
-/* WAITING -> HELD. */
+/* WAITING -> HELD; LEFT, by taker_reuse(). */
 void taker_grant(struct lc_taker *taker);
 /* WAITING -> FAILED. */
 void taker_fail(struct lc_taker *taker, int error);

@@ -268,7 +268,8 @@ void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int coun
 	call->pending++;
 	call->writes = ops[0].kind != ENSEMBLE_GET && ops[0].kind != ENSEMBLE_CHILDREN;
 	call->sent_us = lc_now(call->lc);
-	batch_submit_all(call->lc, ops, count, answer, ctx);
+	batch_send(call->lc);
+	lc_submit_all(call->lc, ops, count, answer, ctx);
 }
 
 static void heard(struct lc_call *call)

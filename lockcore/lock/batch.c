@@ -4,7 +4,8 @@
  *
  * A transaction costs the ensemble little more than one write, so what comes up while
  * the answers of earlier ones are outstanding waits and goes out together: with little to do
- * everything is sent at once, with much to do the batches grow by themselves.
+ * everything is sent at once, with much to do the batches grow by themselves. Batches are
+ * transport: no grant relies on what was sent together, but for the guard.
  *
  * This must not break:
  *  - The order. Deletes go before creates, since an entry that leaves may block the next one. The
@@ -423,14 +424,8 @@ void batch_send(struct lc *lc)
 
 void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)
 {
-	batch_submit_all(lc, &op, 1, answer, ctx);
-}
-
-void batch_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
-                      ensemble_answer_fn *answer, void *ctx)
-{
 	batch_send(lc);
-	lc_submit_all(lc, ops, count, answer, ctx);
+	lc_submit(lc, op, answer, ctx);
 }
 
 void batch_flush(struct lc *lc)

@@ -25,7 +25,5 @@ void batch_send(struct lc *lc);
 void batch_clear(struct lc *lc);
 /* Does as lc_submit(), behind all that is unsent. */
 void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
-void batch_submit_all(struct lc *lc, const struct ensemble_op *ops, int count,
-                      ensemble_answer_fn *answer, void *ctx);
 
 #endif

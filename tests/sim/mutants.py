@@ -60,8 +60,7 @@ CHANGE = unit('tests/sim/test_change.c')
 LAYER_CHANGE = unit('tests/layer/change.c')
 REMOVE = unit('tests/layer/remove.c')
 MAKE = unit('tests/layer/make.c')
-REASONS = unit('tests/sim/test_reasons.c')
-ASKING = unit('tests/sim/test_asking.c')
+ASKING = unit('tests/layer/asking.c')
 EVICTION = unit('tests/sim/test_eviction.c')
 TAKERS = unit('tests/sim/test_takers.c')
 TAKE = unit('tests/layer/take.c')
@@ -1023,11 +1022,11 @@ mutant(33, 'another_lock_is_waited_for', 'listing.c',
 mutant(20, 'nobody_told_since_when_it_holds', 'entry_data.c',
        '\tentry->data.dirty |= entry->data.held_since_ms >= 0 && !entry->data.told_since;\n',
        '',
-       REASONS)
+       unit('tests/layer/entry_data.c'))
 mutant(20, 'told_twice_since_when_it_holds', 'entry_data.c',
        'entry->data.held_since_ms >= 0 && !entry->data.told_since;',
        'entry->data.held_since_ms >= 0;',
-       REASONS)
+       unit('tests/layer/entry_data.c'))
 
 # ---- 22, 23: weight ----
 
@@ -1171,11 +1170,11 @@ mutant(37, 'no_place_for_root', 'gate.c',
 mutant(37, 'no_limit_of_reasons', 'entry_data.c',
        '\t\t.all = DATA_WRITES_MAX,',
        '\t\t.all = 1000,',
-       REASONS)
+       unit('tests/layer/entry_data.c'))
 mutant(37, 'reasons_take_no_turns', 'gate.c',
        'if (user->waiting) {',
        'if (0) {',
-       REASONS)
+       unit('tests/unit/gate.c'))
 mutant(37, 'changes_take_no_turns', 'gate.c',
        'if (user->waiting) {',
        'if (0) {',

@@ -72,16 +72,15 @@ static int told_to_change(void *ctx, const char *args, size_t len)
 	return loop->stage == LOOP_SERVES ? reload_change(&loop->reload, args, len) : -ESHUTDOWN;
 }
 
-int loop_begin(struct loop *loop)
+bool loop_begin(struct loop *loop)
 {
 	signal(SIGPIPE, SIG_IGN);
 	covers_init(&loop->covers);
 	loop->front->change = told_to_change;
 	loop->front->change_ctx = loop;
 	loop->signals = signals_open();
-	if (loop->signals < 0)
-		log_line(LC_ERROR, "cannot start: signalfd: %s", strerror(-loop->signals));
-	return loop->signals < 0 ? loop->signals : 0;
+	errno = loop->signals < 0 ? -loop->signals : 0;
+	return errno == 0 || log_cannot_start("signalfd");
 }
 
 void loop_finish(struct loop *loop)

@@ -48,7 +48,8 @@ struct loop {
 	bool doubted;             /* the last answer of lc_doubted() */
 };
 
-int loop_begin(struct loop *loop);
+/* False: it is said why. */
+bool loop_begin(struct loop *loop);
 void loop_finish(struct loop *loop);
 
 /* One turn; `until_us` bounds the wait, INT64_MAX for none. */

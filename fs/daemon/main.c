@@ -93,12 +93,10 @@ static bool has_descriptors(void)
 
 static bool begin_store(struct store **ret_store)
 {
-	int r = store_create(ret_store);
+	const char *call;
 
-	if (r < 0)
-		log_line(LC_ERROR, "cannot start: %s%s", strerror(-r),
-		         r == -EFBIG ? ": by a limit of file sizes (ulimit -f)" : "");
-	return r == 0;
+	errno = -store_create(ret_store, &call);
+	return errno == 0 || log_cannot_start(call);
 }
 
 /* Why a mount that has a session cannot work, in words; NULL: no server has given a session. */
@@ -238,10 +236,8 @@ static bool leave_the_command(const struct options *options,
                               const struct supervisor_config *supervisor)
 {
 	if (!ready_begin(options->foreground) ||
-	    (options->supervisor && !supervisor_begin(supervisor, options->credentials))) {
-		log_line(LC_ERROR, "cannot start: %s", strerror(errno));
+	    (options->supervisor && !supervisor_begin(supervisor, options->credentials)))
 		return false;
-	}
 	if (options->protect && geteuid() == 0)
 		unmounted_protect(options->mountpoint);
 	credentials_confine(options->credentials);
@@ -267,23 +263,13 @@ static bool start_others(const struct options *options, const struct supervisor_
 		         "pidfd_open: %s: nobody can join a holder (reentrant), and a signal costs "
 		         "its place in a queue",
 		         strerror(errno));
-	if (options->on_lost != ON_LOST_NONE) {
-		int error = guardian_start(options->on_lost, ret_guardian);
-
-		if (error)
-			log_line(LC_ERROR, "cannot start the guardian: %s", strerror(-error));
-		return error == 0;
-	}
-	return true;
+	return options->on_lost == ON_LOST_NONE || guardian_start(options->on_lost, ret_guardian);
 }
 
 static bool begin_nodes(struct frontend *front)
 {
-	int r = nodes_create(&front->records, &front->nodes);
-
-	if (r < 0)
-		log_line(LC_ERROR, "cannot start: %s", strerror(-r));
-	return r == 0;
+	errno = -nodes_create(&front->records, &front->nodes);
+	return errno == 0 || log_cannot_start(errno == ENOMEM ? "malloc" : "getrandom");
 }
 
 /* `codec`: as of run_mount(). */
@@ -295,8 +281,8 @@ static int run_daemon(struct options *options, struct loop *loop, struct codec *
 	settings_init(&loop->settings, options);
 	if (servers_init(&loop->servers, options->servers, options->session_timeout_us) &&
 	    begin_nodes(front)) {
-		if (holds_init(front) == 0) {
-			if (loop_begin(loop) == 0) {
+		if (holds_init(front)) {
+			if (loop_begin(loop)) {
 				pauses_begin(&front->pauses);
 				status = run_mount(options, loop, codec);
 				pauses_finish(&front->pauses);

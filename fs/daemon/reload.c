@@ -189,7 +189,6 @@ static void change_guardian(struct reload *reload)
 	struct frontend *front = reload->front;
 	struct guardian *former = front->guardian;
 	const struct mount_records *mount_records = reload->mount_records;
-	int r;
 
 	if (former) {
 		guardian_end(former, /* clean = */ true);
@@ -199,11 +198,8 @@ static void change_guardian(struct reload *reload)
 	}
 	if (reload->on_lost == ON_LOST_NONE)
 		return;
-	r = guardian_start(reload->on_lost, &front->guardian);
-	if (r < 0) {
-		log_line(LC_ERROR, "cannot start the guardian: %s", strerror(-r));
+	if (!guardian_start(reload->on_lost, &front->guardian))
 		return;
-	}
 	guardian_mounted(front->guardian, mount_records->mount_id, mount_records->device);
 	holds_guard(front);
 	supervisor_give(SUPERVISOR_GUARDIAN, guardian_fd(front->guardian));

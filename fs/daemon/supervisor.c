@@ -45,10 +45,11 @@ bool supervisor_begin(const struct supervisor_config *config, char *credentials)
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
-		return false;
+		return log_cannot_start("socketpair");
 	signals_block(&before);
 	pid = fork();
 	if (pid < 0) {
+		(void)log_cannot_start("fork");
 		close(fds[0]);
 		close(fds[1]);
 		sigprocmask(SIG_SETMASK, &before, NULL);

@@ -45,8 +45,8 @@ struct supervisor_config {
 	int64_t session_timeout_us;
 };
 
-/* Only the daemon, a child, returns from here: true. Or false with errno: no child was made. The
- * supervisor forgets the credentials. */
+/* Only the daemon, a child, returns from here: true. False: no child was made, and it is said why.
+ * The supervisor forgets the credentials. */
 bool supervisor_begin(const struct supervisor_config *config, char *credentials);
 
 /* ---- for the daemon: without a supervisor these do nothing, unless they say otherwise ---- */

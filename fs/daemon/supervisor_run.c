@@ -486,7 +486,8 @@ _Noreturn void supervisor_run(const struct supervisor_config *config, pid_t daem
 	supervisor.signals = signals_open();
 	/* Without signals the supervisor would not hear of the end of the daemon. */
 	if (supervisor.signals < 0) {
-		log_line(LC_ERROR, "cannot start: signalfd: %s", strerror(-supervisor.signals));
+		errno = -supervisor.signals;
+		(void)log_cannot_start("signalfd");
 		kill(daemon, SIGKILL);
 		end_as(W_EXITCODE(EXIT_MOUNT, 0));
 	}

@@ -55,23 +55,28 @@ static bool map_page(struct guardian *guardian)
 	return guardian->page;
 }
 
-static bool share_page(struct guardian *guardian)
+/* NULL, or the call that failed. */
+static const char *share_page(struct guardian *guardian)
 {
 	guardian->page_fd = memfd_create("zklockfs-guardian", MFD_CLOEXEC);
-	if (guardian->page_fd < 0 || ftruncate(guardian->page_fd, sizeof(*guardian->page)) < 0 ||
-	    !map_page(guardian))
-		return false;
+	if (guardian->page_fd < 0)
+		return "memfd_create";
+	if (ftruncate(guardian->page_fd, sizeof(*guardian->page)) < 0)
+		return "ftruncate";
+	if (!map_page(guardian))
+		return "mmap";
 	atomic_store(&guardian->page->deadline_us, INT64_MIN);
-	return true;
+	return NULL;
 }
 
-static bool fork_guard(struct guardian *guardian, enum on_lost on_lost)
+/* NULL, or the call that failed. */
+static const char *fork_guard(struct guardian *guardian, enum on_lost on_lost)
 {
 	int fds[2];
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-		return false;
+		return "socketpair";
 	guardian->fd = fds[0];
 	pid = fork();
 	if (pid == 0) {
@@ -83,26 +88,40 @@ static bool fork_guard(struct guardian *guardian, enum on_lost on_lost)
 		guard_run(guardian->page, fds[1], on_lost);
 	}
 	close(fds[1]);
-	return pid > 0;
+	return pid > 0 ? NULL : "fork";
 }
 
-int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
+/* What it has until then. */
+static void free_guardian(struct guardian *guardian)
+{
+	if (guardian->page)
+		munmap(guardian->page, sizeof(*guardian->page));
+	if (guardian->page_fd >= 0)
+		close(guardian->page_fd);
+	if (guardian->fd >= 0)
+		close(guardian->fd);
+	free(guardian);
+}
+
+bool guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 {
 	struct guardian *guardian = calloc(1, sizeof(*guardian));
 	const char *why = trial_stop(), *hidden = why ? NULL : trial_find_others();
+	const char *failed = "malloc";
 
-	if (!guardian)
-		return -ENOMEM;
-	guardian->fd = -1;
-	if (!share_page(guardian) || (!why && !fork_guard(guardian, on_lost))) {
-		int error = errno;
-
-		if (guardian->page)
-			munmap(guardian->page, sizeof(*guardian->page));
-		close(guardian->page_fd);
-		close(guardian->fd);
-		free(guardian);
-		return -error;
+	if (guardian) {
+		guardian->fd = -1;
+		failed = share_page(guardian);
+	} else {
+		errno = ENOMEM;
+	}
+	if (!failed && !why)
+		failed = fork_guard(guardian, on_lost);
+	if (failed) {
+		log_line(LC_ERROR, "cannot start the guardian: %s: %s", failed, strerror(errno));
+		if (guardian)
+			free_guardian(guardian);
+		return false;
 	}
 	if (why)
 		log_line(LC_ERROR, "on_lost could stop nobody here, so no locks are granted: %s",
@@ -115,7 +134,7 @@ int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian)
 	for (int i = GUARDIAN_SLOTS - 1; i >= 0; i--)
 		guardian->free[guardian->free_count++] = i;
 	*ret_guardian = guardian;
-	return 0;
+	return true;
 }
 
 void guardian_end(struct guardian *guardian, bool clean)

@@ -89,9 +89,9 @@ static inline int64_t guardian_lead_us(enum on_lost on_lost)
 
 struct guardian;
 
-/* 0, or -errno. The child closes every descriptor it has but its own. Where nobody could be stopped
- * (trial.h) it is as one that is dead, and the log says why. */
-int guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
+/* False: it is said why. The child closes every descriptor it has but its own. Where nobody could
+ * be stopped (trial.h) it is as one that is dead, and the log says why. */
+bool guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
 /* `clean`: there is no holder any more. Otherwise the guardian stays until the deadline and acts.
  * */
 void guardian_end(struct guardian *guardian, bool clean);

@@ -421,7 +421,7 @@ void hold_evicted(void *ctx, void *taker_ctx, const char *by)
 
 /* ---- all of a mount ---- */
 
-int holds_init(struct frontend *front)
+bool holds_init(struct frontend *front)
 {
 	return linger_init(&front->holds->linger, front->clock_us, stop_lingering);
 }

@@ -167,7 +167,8 @@ void hold_evicted(void *ctx, void *taker_ctx, const char *by);
 
 /* ---- all of a mount ---- */
 
-int holds_init(struct frontend *front);
+/* False: it is said why. */
+bool holds_init(struct frontend *front);
 /* Ends the lingering holds of a process for a lock: it asks in another way now. */
 void holds_drop(struct frontend *front, pid_t pid, const char *lock);
 /* Ends all lingering and all kept holds, when the mount ends. */

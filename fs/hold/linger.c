@@ -9,21 +9,16 @@
 #include "host/process.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 #include <utlist.h>
 
-int linger_init(struct linger *linger, int64_t (*clock_us)(void),
-                void (*drop)(struct lingering *lingering))
+bool linger_init(struct linger *linger, int64_t (*clock_us)(void),
+                 void (*drop)(struct lingering *lingering))
 {
 	*linger = (struct linger){
 		.fd = epoll_create1(EPOLL_CLOEXEC), .clock_us = clock_us, .drop = drop};
-	if (linger->fd >= 0)
-		return 0;
-	log_line(LC_ERROR, "cannot start: epoll_create1: %s", strerror(errno));
-	return -errno;
+	return linger->fd >= 0 || log_cannot_start("epoll_create1");
 }
 
 void linger_finish(struct linger *linger)

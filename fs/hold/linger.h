@@ -44,8 +44,9 @@ struct linger {
 	struct lingering *lists[LINGERING_STATES]; /* by state, in the order of their ends */
 };
 
-int linger_init(struct linger *linger, int64_t (*clock_us)(void),
-                void (*drop)(struct lingering *lingering));
+/* False: it is said why. */
+bool linger_init(struct linger *linger, int64_t (*clock_us)(void),
+                 void (*drop)(struct lingering *lingering));
 void linger_finish(struct linger *linger);
 
 /* False: the process cannot be watched, or is gone. */

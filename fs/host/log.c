@@ -351,6 +351,12 @@ static bool is_journal(int fd)
 	       st.st_dev == device && st.st_ino == inode;
 }
 
+bool log_cannot_start(const char *call)
+{
+	log_line(LC_ERROR, "cannot start: %s: %s", call, strerror(errno));
+	return false;
+}
+
 void log_about(const char *mountpoint)
 {
 	about = mountpoint;

@@ -24,6 +24,8 @@
 
 /* Keeps errno. */
 void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "cannot start: CALL: WHY", by errno. False. */
+bool log_cannot_start(const char *call);
 /* A line that this user can cause, or that is about the user's locks. */
 void log_line_of(uid_t uid, enum lc_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

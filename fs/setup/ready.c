@@ -47,10 +47,10 @@ bool ready_begin(bool foreground)
 	if (foreground)
 		return true;
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return false;
+		return log_cannot_start("pipe2");
 	child = fork();
 	if (child < 0)
-		return false;
+		return log_cannot_start("fork");
 	if (child > 0) {
 		close(fds[1]);
 		wait_for_status(fds[0], child);

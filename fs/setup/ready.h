@@ -11,7 +11,7 @@
 /* First of all: no file that is opened later may be taken for standard input or output. False:
  * errno. */
 bool ready_open_standard(void);
-/* In the background: only the child returns from here. False: it could not. */
+/* In the background: only the child returns from here. False: it is said why not. */
 bool ready_begin(bool foreground);
 /* In the background: leaves the session of the command, whose signals are not for this process. The
  * process that mounts does so after the mount: by its process group autofs knows the mount command,

@@ -112,22 +112,29 @@ static int populate(const struct journal *journal, unsigned char *bytes, size_t 
 	return 0;
 }
 
-/* A descriptor, or -errno. */
-static int make_memory(void)
+/* A descriptor, or -errno and the call that failed. */
+static int make_memory(const char **ret_call)
 {
 	struct rlimit limit;
-	int fd, r = 0;
+	int fd, r;
 
+	*ret_call = "a limit of file sizes (ulimit -f)";
 	/* Otherwise SIGXFSZ would come. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < ALL_BYTES)
 		return -EFBIG;
+	*ret_call = "memfd_create";
 	fd = memfd_create("zklockfs-store", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)ALL_BYTES) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-		r = -errno;
+	*ret_call = "ftruncate";
+	r = ftruncate(fd, (off_t)ALL_BYTES);
+	if (r == 0) {
+		*ret_call = "fcntl";
+		r = fcntl(fd, F_ADD_SEALS, SEALS);
+	}
 	if (r == 0)
 		return fd;
+	r = -errno;
 	close(fd);
 	return r;
 }
@@ -147,18 +154,20 @@ static int map(struct journal *journal, int fd, int protection)
 	return 0;
 }
 
-int journal_create(struct journal *journal)
+int journal_create(struct journal *journal, const char **ret_call)
 {
 	size_t head_room = 0;
-	int fd = make_memory(), r;
+	int fd = make_memory(ret_call), r;
 
 	if (fd < 0)
 		return fd;
+	*ret_call = "mmap";
 	r = map(journal, fd, PROT_READ | PROT_WRITE);
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
+	*ret_call = "madvise";
 	r = populate(journal, (unsigned char *)journal->head, &head_room, CHUNK, CHUNK);
 	if (r < 0) {
 		journal_close(journal);

@@ -69,7 +69,8 @@ struct journal {
 	size_t requests_room; /*   and so many bytes are populated for them */
 };
 
-int journal_create(struct journal *journal);
+/* 0; or -errno, and *ret_call: what failed. */
+int journal_create(struct journal *journal, const char **ret_call);
 /* To go on writing in the good half; or with a copy of it, only to read. NULL, or why not. The
  * batches are not looked at yet. */
 const char *journal_open(struct journal *journal, int fd);

@@ -111,14 +111,15 @@ static void drop_index(struct store *store)
 
 /* ---- to make, to open ---- */
 
-int store_create(struct store **ret)
+int store_create(struct store **ret, const char **ret_call)
 {
 	struct store *store = calloc(1, sizeof(*store));
 	int r;
 
+	*ret_call = "malloc";
 	if (!store)
 		return -ENOMEM;
-	r = journal_create(&store->journal);
+	r = journal_create(&store->journal, ret_call);
 	if (r < 0)
 		free(store);
 	else

@@ -29,9 +29,10 @@
 
 struct store;
 
-/* In new memory. -EFBIG (RLIMIT_FSIZE), -ENOMEM, or another errno. After fork(2) both processes
+/* In new memory. 0; or -EFBIG (RLIMIT_FSIZE), -ENOMEM, or another errno, and *ret_call: the call
+ * that failed, for people. After fork(2) both processes
  * have the store: one may change it, the other may look at its head. */
-int store_create(struct store **ret);
+int store_create(struct store **ret, const char **ret_call);
 /* To go on with the store of another process, which does not change it any more. The store then
  * owns the descriptor. -EINVAL, and why: the descriptor is still the caller's. */
 int store_open(int fd, struct store **ret, const char **ret_why);

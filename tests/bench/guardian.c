@@ -163,7 +163,7 @@ static pid_t start_guardian(struct guardian **ret_guardian)
 			pause();
 	}
 	if (setpgid(other, 0) < 0 || setpgid(0, 0) < 0 ||
-	    guardian_start(ON_LOST_KILL, ret_guardian) < 0 || setpgid(0, other) < 0)
+	    !guardian_start(ON_LOST_KILL, ret_guardian) || setpgid(0, other) < 0)
 		die("the guardian");
 	return getpid();
 }

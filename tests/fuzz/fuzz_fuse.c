@@ -364,7 +364,7 @@ static void begin(void)
 		.files.what = "open files",
 		.requests.what = "requests",
 	};
-	MUST(store_create(&store) == 0);
+	MUST(store_create(&store, &(const char *){NULL}) == 0);
 	front.records.memory = &store_memory;
 	front.records.store = store;
 	log_level(LC_ERROR);
@@ -374,7 +374,7 @@ static void begin(void)
 	holds.audit_log.lc = front.lc;
 	holds.audit_log.history.records = &front.records;
 	kernel.fd = behind_connect(&fd);
-	MUST(nodes_create(&front.records, &front.nodes) == 0 && holds_init(&front) == 0);
+	MUST(nodes_create(&front.records, &front.nodes) == 0 && holds_init(&front));
 	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
 	fuse_opt_free_args(&args);
 	front.answers.fd = fd;

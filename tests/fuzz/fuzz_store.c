@@ -72,7 +72,7 @@ static struct store *make_store(void)
 {
 	struct store *store;
 
-	MUST(store_create(&store) == 0);
+	MUST(store_create(&store, &(const char *){NULL}) == 0);
 	memory = mmap(NULL, HEAD_BYTES + STORE_REQUESTS_BYTES + LOG_BYTES, PROT_READ | PROT_WRITE,
 	              MAP_SHARED, store_fd(store), 0);
 	MUST(memory != MAP_FAILED);

@@ -59,7 +59,7 @@ static int begin(void **state)
 	(void)state;
 	refused_count = 0;
 	front.answers = (struct answers){.fd = memfd_create("device", MFD_CLOEXEC)};
-	if (front.answers.fd < 0 || store_create(&store) < 0)
+	if (front.answers.fd < 0 || store_create(&store, &(const char *){NULL}) < 0)
 		return -1;
 	front.records.store = store;
 	return 0;

@@ -35,7 +35,7 @@ static int set_up(void **state)
 	now = 1000000000;
 	dropped_count = 0;
 	*state = &linger;
-	return linger_init(&linger, clock_us, drop);
+	return linger_init(&linger, clock_us, drop) ? 0 : -1;
 }
 
 static int tear_down(void **state)

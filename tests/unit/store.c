@@ -25,7 +25,7 @@ static struct store *create(void)
 {
 	struct store *store;
 
-	assert_int_equal(store_create(&store), 0);
+	assert_int_equal(store_create(&store, &(const char *){NULL}), 0);
 	return store;
 }
 
@@ -574,7 +574,7 @@ static void a_half_has_an_end(void **state)
 	const unsigned char *bytes;
 
 	(void)state;
-	assert_int_equal(journal_create(&journal), 0);
+	assert_int_equal(journal_create(&journal, &(const char *){NULL}), 0);
 	journal.halves[0].len = JOURNAL_HALF_BYTES - journal_size(item.len);
 	journal.halves[0].room = JOURNAL_HALF_BYTES - 256 * 1024;
 	assert_int_equal(journal_append(&journal, 0, &item, "12345678", &bytes), 0);
@@ -594,7 +594,7 @@ static void a_limit_is_no_signal(void **state)
 	limit = was;
 	limit.rlim_cur = 1024 * 1024;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	assert_int_equal(store_create(&store), -EFBIG);
+	assert_int_equal(store_create(&store, &(const char *){NULL}), -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 }
 

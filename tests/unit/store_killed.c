@@ -340,7 +340,7 @@ static void at_each_instruction(void **state)
 
 	(void)state;
 	begin(&few);
-	assert_int_equal(store_create(&store), 0);
+	assert_int_equal(store_create(&store, &(const char *){NULL}), 0);
 	step_through(take_six_turns, store);
 	assert_int_equal(told->finished, 6);
 	store_close(store);
@@ -354,7 +354,7 @@ static void at_each_instruction_of_a_move(void **state)
 
 	(void)state;
 	begin(&filled);
-	assert_int_equal(store_create(&store), 0);
+	assert_int_equal(store_create(&store, &(const char *){NULL}), 0);
 	take_turns(store, 1, 3);
 	step_through(take_six_turns, store);
 	store_close(store);
@@ -367,7 +367,7 @@ static void at_each_instruction_of_a_successor(void **state)
 
 	(void)state;
 	begin(&few);
-	assert_int_equal(store_create(&store), 0);
+	assert_int_equal(store_create(&store, &(const char *){NULL}), 0);
 	take_turns(store, 1, 3);
 	step_through(open_and_take_turns, store);
 	store_close(store);
@@ -423,7 +423,7 @@ static void at_any_moment(void **state)
 
 	(void)state;
 	begin(&many);
-	assert_int_equal(store_create(&store), 0);
+	assert_int_equal(store_create(&store, &(const char *){NULL}), 0);
 	fd = dup(store_fd(store));
 	store_close(store);
 	for (unsigned i = 0; i < KILLS; i++)

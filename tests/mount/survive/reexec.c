@@ -164,7 +164,7 @@ static void begin_records(const char *fd)
 	if (fd)
 		require(store_open(atoi(fd), &store, &why) == 0, "store_open");
 	else
-		require(store_create(&store) == 0, "store_create");
+		require(store_create(&store, &(const char *){NULL}) == 0, "store_create");
 	records.memory = &store_memory;
 	records.store = store;
 }

@@ -465,22 +465,25 @@ static void wait_for_lock(struct frontend *front, struct request *req,
 	struct hold_request want = {
 		.kind = &flock_claim_hold_kind,
 		.node = request->node,
-		.mode = request->mode,
-		/* The lock for which the file was opened: another one may have its name by now. */
-		.czxid = request->node->parent->czxid,
-		.wait_us = request->wait_us,
-		.crowd = request->node->lock_file.crowd,
+		.ask = lock_file_request(&request->node->lock_file, request->node->lock),
 		.replaces = old,
 		.caller = *guarded_caller(request),
 		.asker = request->asker.pid,
-		.uid = request->uid,
 		.where = request->file,
 		.owner = request->owner,
-		.reason = request->file->reason,
 	};
-	struct hold *hold = adopt_ask(front, &want, request);
-	int r = hold ? 0 : queue_up(front, &want, request, &hold);
+	struct hold *hold;
+	int r = 0;
 
+	want.ask.mode = request->mode;
+	/* The lock for which the file was opened: another one may have its name by now. */
+	want.ask.czxid = request->node->parent->czxid;
+	want.ask.wait_us = request->wait_us;
+	want.ask.uid = request->uid;
+	want.ask.reason = request->file->reason;
+	hold = adopt_ask(front, &want, request);
+	if (!hold)
+		r = queue_up(front, &want, request, &hold);
 	if (r < 0)
 		reply_err(req, -r);
 	else

@@ -108,7 +108,7 @@ static void join_family(struct hold *family, struct request *req,
                         const struct hold_request *request)
 {
 	struct open_file *file =
-		open_file_new(family->front, &handle_ops.file, request->node, request->uid);
+		open_file_new(family->front, &handle_ops.file, request->node, request->ask.uid);
 	int error = errno;
 
 	/* A place that the process has left here by an interrupt is not needed any more. */
@@ -123,7 +123,7 @@ static void queue_open(struct frontend *front, struct request *req,
                        const struct hold_request *request)
 {
 	struct open_file *file =
-		open_file_new(front, &handle_ops.file, request->node, request->uid);
+		open_file_new(front, &handle_ops.file, request->node, request->ask.uid);
 	struct hold *hold;
 	int r = file ? hold_take(front, request, file, &hold) : -errno;
 
@@ -140,20 +140,20 @@ void handle_open(struct frontend *front, struct request *req, struct node *node,
 	struct hold_request request = {
 		.kind = &handle_kind,
 		.node = node,
-		.mode = node->lock_file.mode,
-		.uid = req->in.uid,
-		.wait_us = flags & O_NONBLOCK ? 0 : node->lock_file.wait_us,
-		.crowd = node->lock_file.crowd,
+		.ask = lock_file_request(&node->lock_file, node->lock),
 		.where = node,
 	};
 	struct hold *hold;
 
+	request.ask.uid = req->in.uid;
+	if (flags & O_NONBLOCK)
+		request.ask.wait_us = 0;
 	/* A lock by a file that is open for reading alone would look like a lock, and be none. */
 	if ((flags & O_ACCMODE) == O_RDONLY) {
 		if (front->holds->audit_log.log_takes) {
 			process_see((pid_t)req->in.pid, &request.caller);
 			audit_refuse(&front->holds->audit_log, node->lock, &request.caller,
-			             request.uid, -EACCES,
+			             req->in.uid, -EACCES,
 			             "a lock file opened for reading only would not take the lock");
 		}
 		reply_err(req, EACCES);

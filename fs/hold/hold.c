@@ -293,9 +293,9 @@ static void lock_lost(void *ctx)
  * one, but it may have changed its user. */
 static bool is_adoptable(const struct hold *hold, const struct hold_request *request)
 {
-	return process_lives(hold->lingering.pidfd) && hold->audit.uid == request->uid &&
-	       request->wait_us > 0 && hold->where == request->where &&
-	       hold->owner == request->owner && hold->audit.mode == request->mode &&
+	return process_lives(hold->lingering.pidfd) && hold->audit.uid == request->ask.uid &&
+	       request->ask.wait_us > 0 && hold->where == request->where &&
+	       hold->owner == request->owner && hold->audit.mode == request->ask.mode &&
 	       !(hold->answer == 0 && !lc_holds(hold->taker));
 }
 
@@ -330,22 +330,14 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
               struct hold **ret_hold)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
-	struct lc_request ask = {
-		.lock = request->node->lock,
-		.mode = request->mode,
-		.wait_us = request->wait_us,
-		.crowd = request->crowd,
-		.czxid = request->czxid,
-		.replaces = request->replaces ? request->replaces->taker : NULL,
-		.pid = request->caller.pid,
-		.uid = request->uid,
-		.command = request->caller.command,
-		.reason = request->reason,
-	};
+	struct lc_request ask = request->ask;
 	int r;
 
 	if (!hold)
 		return -ENOMEM;
+	ask.replaces = request->replaces ? request->replaces->taker : NULL;
+	ask.pid = request->caller.pid;
+	ask.command = request->caller.command;
 	*hold = (struct hold){
 		.kind = request->kind,
 		.ctx = ctx,
@@ -362,12 +354,12 @@ int hold_take(struct frontend *front, const struct hold_request *request, void *
 	r = lc_take(front->lc, &ask, lock_taken, lock_lost, hold, &hold->taker);
 	if (r < 0) {
 		audit_refuse(&front->holds->audit_log, request->node->lock, &request->caller,
-		             request->uid, r, NULL);
+		             request->ask.uid, r, NULL);
 		free(hold);
 		return r;
 	}
-	audit_begin(&hold->audit, &front->holds->audit_log, hold->node->lock, request->mode,
-	            &request->caller, request->uid);
+	audit_begin(&hold->audit, &front->holds->audit_log, hold->node->lock, request->ask.mode,
+	            &request->caller, request->ask.uid);
 	node_ref(hold->node);
 	front->holds->count++;
 	record_begin(&front->records, &hold->record, RECORD_HOLD, 0);

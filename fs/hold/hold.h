@@ -86,15 +86,11 @@ struct hold_kind {
 /* A request for a lock. */
 struct hold_request {
 	const struct hold_kind *kind;
-	struct node *node; /* the lock file; a reference is taken */
-	enum lc_mode mode;
-	int64_t czxid, wait_us; /* as of lc_request */
-	unsigned crowd;         /* as of lc_request */
-	struct hold *replaces;  /* as of lc_request; or NULL */
-	struct process caller;  /* identified while the request is pending */
-	pid_t asker;            /* the process that asks again after EINTR; 0: the caller */
-	uid_t uid;
-	const char *reason; /* as of lc_request; or NULL */
+	struct node *node;     /* the lock file; a reference is taken */
+	struct lc_request ask; /* lock_file_request(); hold_take() adds the next two to it */
+	struct process caller; /* identified while the request is pending */
+	struct hold *replaces; /* or NULL */
+	pid_t asker;           /* the process that asks again after EINTR; 0: the caller */
 	/* The caller's, if it may join its family's hold; this hold owns it then. NULL: the caller
 	 * wants a hold of its own. */
 	struct lineage *lineage;

@@ -84,3 +84,13 @@ int lock_file_parse(const char *name, struct lock_file *ret_lock_file)
 	}
 	return -ENOENT;
 }
+
+struct lc_request lock_file_request(const struct lock_file *lock_file, const char *lock)
+{
+	return (struct lc_request){
+		.lock = lock,
+		.mode = lock_file->mode,
+		.wait_us = lock_file->wait_us,
+		.crowd = lock_file->crowd,
+	};
+}

@@ -32,6 +32,9 @@ struct lock_file {
  * malformed. */
 int lock_file_parse(const char *name, struct lock_file *ret_lock_file);
 
+/* What an open of the lock file in that lock asks the engine for. */
+struct lc_request lock_file_request(const struct lock_file *lock_file, const char *lock);
+
 /* The lock files that ls shows. NULL ends the list. */
 extern const char *const lock_file_names[];
 

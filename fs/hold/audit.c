@@ -7,7 +7,6 @@
  */
 #include "hold/audit.h"
 
-#include "hold/refusal.h"
 #include "host/clock.h"
 #include "host/log.h"
 #include "host/proc.h"
@@ -96,6 +95,48 @@ void audit_evicted(struct audit *audit, const char *by)
 static bool is_everyday(int error)
 {
 	return error == -EAGAIN || error == -ETIMEDOUT || error == -EINTR;
+}
+
+/* Why a lock is not to be had: a phrase without a capital letter or a full stop. `error`: negative,
+ * as of lc_taken_fn and of open(2) of a lock file. */
+static const char *refusal_text(int error)
+{
+	switch (-error) {
+	case EAGAIN:
+		return "somebody else has the lock or waits for it";
+	case ETIMEDOUT:
+		return "somebody else had the lock until the time limit was over";
+	case EINTR:
+		return "a signal ended the wait";
+	case ENOENT:
+		return "the lock was removed";
+	case ECANCELED:
+		return "its place in the queue was taken away";
+	case EDEADLK:
+		return "deadlock: somebody else waits for the shared lock that this one has";
+	case EHOSTUNREACH:
+		return "the ensemble did not answer in time";
+	case ESHUTDOWN:
+		return "this mount is shutting down, or unusable";
+	case ENOLCK:
+		return "too many requests on this mount, more holders than on_lost could stop, or "
+		       "a quota of the ensemble";
+	case EACCES:
+		return "the ensemble does not let this mount make entries there";
+	case EPROTO:
+		return "the queue has an entry of a client that does not wait for "
+		       "zklockfs";
+	case EBUSY:
+		return "this user has too many requests at a time";
+	case ENFILE:
+		return "this user, or all users together, have too many files open here";
+	case ENOMEM:
+		return "the daemon has no memory";
+	case ENAMETOOLONG:
+		return "the path of the lock is too long";
+	default:
+		return strerror(-error);
+	}
 }
 
 static void log_refusal(const struct audit_log *log, const char *lock, const struct process *caller,

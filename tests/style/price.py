@@ -26,7 +26,7 @@ PROMISES = (
      'lockcore/pure/per_user lockcore/session/quota'),
     ('everybody sees who, since when, why: texts, history, .zklockfs/locks',
      'fs/tree/facts fs/tree/view fs/tree/history fs/files/walk fs/files/locks fs/files/about fs/files/viewer '
-     'fs/files/text fs/hold/audit fs/hold/refusal fs/hold/ahead fs/host/row fs/host/log fs/request/trace '
+     'fs/files/text fs/hold/audit fs/hold/ahead fs/host/row fs/host/log fs/request/trace '
      'lockcore/ask/entry_info lockcore/ask/lock_info'),
     ('a lock is made, removed, changed, evicted; value and slots', 'lockcore/ask/ fs/files/value'),
     ('a filesystem: inodes, directories, operations', 'fs/tree/ fs/files/'),

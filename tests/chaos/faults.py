@@ -31,6 +31,11 @@ _AWAY = (errno.ENOTCONN, errno.ECONNABORTED, errno.EHOSTUNREACH, errno.EIO, errn
 _BUSY = (errno.EBUSY, errno.ENOTEMPTY, errno.ENOENT)
 
 
+def _number(text):
+    """0 for the `-` of a holder whose entry may be the next holder's, too."""
+    return int(text) if text and text != '-' else 0
+
+
 # A fault that became a fault of another kind.
 Other = collections.namedtuple('Other', 'kind target')
 _REMOVE_SECONDS = 10
@@ -463,7 +468,7 @@ class Faults:
         if code not in _AWAY + (0, errno.EBUSY, errno.ENOENT):
             raise OSError(code, 'evict')
         return {'by': mount.number, 'lock': lock, 'entry': name, 'errno': code, 'state': fields.get('state'),
-                'token': int(fields.get('token') or 0), 'host': fields.get('host'), 'pid': fields.get('pid')}
+                'token': _number(fields.get('token')), 'host': fields.get('host'), 'pid': fields.get('pid')}
 
     def _lock_remade(self, fault):
         """Remove a lock in a moment when no worker uses it, and make it again. One mount does

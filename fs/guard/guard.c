@@ -237,7 +237,6 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 		.daemon = true,
 		.ended_us = INT64_MIN / 2,
 		.timer = -1,
-		.search = search_create(page, on_lost),
 	};
 
 	prctl(PR_SET_NAME, "zklockfs-guard");
@@ -250,6 +249,7 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	signals_unblock_all();
 	(void)!chdir("/");
 	guard.fd = helper_keep_only(fd);
+	guard.search = search_create(page, on_lost, guard.fd);
 	/* Before those who keep the machine busy, if it may: it has little to do, at its time. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	guard.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);

@@ -2,6 +2,7 @@
 #include "guard/look.h"
 
 #include "host/clock.h"
+#include "host/proc.h"
 #include "host/process.h"
 
 #include <signal.h>
@@ -19,6 +20,19 @@ static bool is_lost(const struct look *look, int slot, const struct slot_now *no
 {
 	return slot < look->used && STATE_OF(now->word) == SLOT_LOST &&
 	       look->losses[slot].word == now->word;
+}
+
+/* False: for want of descriptors or memory nobody knows whose the process is, or whose file. The
+ * process is looked at again. */
+static bool is_sure(const struct look *look)
+{
+	return proc_scarce() == look->subject.scarce;
+}
+
+static void begin_subject(struct look *look, pid_t pid)
+{
+	look->subject =
+		(struct subject){.process = {.pid = pid, .fd = -1}, .scarce = proc_scarce()};
 }
 
 /* ---- a signal ---- */
@@ -101,7 +115,7 @@ int64_t look_kill_us(const struct look *look, int slot)
 }
 
 /* To some programs a second SIGTERM says more than the first one. False: somebody else sends it to
- * the opener. */
+ * the opener, or nobody knows whether this process is to be stopped. */
 static bool stop(struct look *look, int slot, uid_t taker, int signal)
 {
 	struct subject *subject = &look->subject;
@@ -113,9 +127,12 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 		.process = &subject->process,
 	};
 	bool opener = stop.opener == subject->process.pid;
+	bool may = may_stop(subject, taker);
 	struct stop_names names;
 
-	if (!may_stop(subject, taker)) {
+	if (!is_sure(look))
+		return false;
+	if (!may) {
 		if (opener)
 			stop_spare(look->stops, &stop);
 		return true;
@@ -123,7 +140,7 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 	atomic_store(&look->shared->found, true);
 	stop_name(look->stops, &stop, signal, &names);
 	if (signal == SIGTERM &&
-	    !(opener ? claim(look, slot, SIGTERM) : stop_is_first(look->stops, &stop)))
+	    !(opener ? claim(look, slot, SIGTERM) : !stop_is_noted(look->stops, &stop)))
 		return false;
 	if (signal == SIGKILL || !subject->termed)
 		stop_send(look->stops, &stop, signal, &names);
@@ -131,6 +148,8 @@ static bool stop(struct look *look, int slot, uid_t taker, int signal)
 	subject->killed |= signal == SIGKILL;
 	if (opener)
 		deal(look, slot, signal);
+	else
+		stop_note(look->stops, &stop);
 	return true;
 }
 
@@ -196,30 +215,36 @@ static bool look_for_own(struct own *own, pid_t pid)
 	return own->all || (!place.more && !threads.more);
 }
 
-/* False: somebody else sends the signal. */
+/* False: somebody else sends the signal, or nobody knows yet whether it is to be sent. */
 static bool stop_opener(struct look *look, int slot, int signal)
 {
 	struct slot_now now = slots_look(look->page, slot);
 
-	return !is_lost(look, slot, &now) ||
-	       !process_is(&look->subject.process, now.start, now.number) ||
-	       holds_too(look, &look->subject.process, now.ino) ||
-	       stop(look, slot, now.uid, signal);
+	if (is_lost(look, slot, &now) &&
+	    process_is(&look->subject.process, now.start, now.number) &&
+	    !holds_too(look, &look->subject.process, now.ino))
+		return stop(look, slot, now.uid, signal);
+	return is_sure(look);
 }
 
 void look_at_opener(struct look *look, int first)
 {
 	static struct own own;
 	pid_t pid = look->openers[first].pid;
-	bool runs = process_open(pid, &look->subject.process), looked;
-	struct process ref = look->subject.process;
+	bool runs, looked;
+	struct process ref;
 
+	begin_subject(look, pid);
+	runs = process_open(pid, &ref);
+	if (!runs && !is_sure(look))
+		return;
 	own = (struct own){.look = look, .first = first};
 	while (first + own.count < look->opener_count &&
 	       look->openers[first + own.count].pid == pid)
 		own.count++;
-	looked = runs && look_for_own(&own, pid);
-	look->subject = (struct subject){.process = ref};
+	looked = runs && look_for_own(&own, pid) && is_sure(look);
+	begin_subject(look, pid);
+	look->subject.process = ref;
 	for (int i = 0; i < own.count; i++) {
 		int slot = look->openers[first + i].slot, signal = signal_now(look, slot);
 
@@ -254,13 +279,14 @@ void look_stop_late(struct look *look, int slot, int64_t now_us)
 	/* Without a number another process may have that pid, and only stat could tell. */
 	if (now.number == 0)
 		return;
-	look->subject = (struct subject){0};
+	begin_subject(look, now.pid);
 	if (process_hold(now.pid, &look->subject.process)) {
 		atomic_store(&look->shared->dealt[slot], 0); /* whoever has claimed it was ended */
 		(void)stop_opener(look, slot, signal);
 		process_close(&look->subject.process);
 	}
-	deal(look, slot, signal);
+	if (is_sure(look))
+		deal(look, slot, signal);
 }
 
 /* ---- to whom a descriptor belongs ---- */
@@ -339,7 +365,7 @@ static bool opener_lives(const struct slot_now *now)
 	if (now->pid == 0)
 		return true; /* cannot be told */
 	if (!process_open(now->pid, &process))
-		return false;
+		return false; /* or stop() finds that nobody is sure */
 	lives = process_is(&process, now->start, now->number);
 	process_close(&process);
 	return lives;
@@ -401,6 +427,10 @@ static bool look_at_file(void *ctx, const struct seen_file *file)
 	/* A file of another filesystem may have the same number. */
 	if (!has_number(&look->inos, file->ino) || !is_on_mount(look, file))
 		return true;
+	if (!is_sure(look)) {
+		look->subject.generations = 0; /* some of these may have been missed */
+		look->subject.scarce = proc_scarce();
+	}
 	slot = nearest_opener(look, file->ino, &now);
 	if (slot >= 0 && is_lost(look, slot, &now))
 		(void)stop(look, slot, now.uid, signal_now(look, slot));
@@ -429,8 +459,7 @@ static void note_unseen(struct look *look)
 {
 	const struct opener opener = {.pid = look->subject.process.pid};
 
-	if (process_runs(&look->subject.process) &&
-	    !bsearch(&opener, look->openers, (size_t)look->opener_count, sizeof(opener),
+	if (!bsearch(&opener, look->openers, (size_t)look->opener_count, sizeof(opener),
 	             compare_openers))
 		atomic_fetch_add(&look->shared->unseen, 1);
 }
@@ -438,14 +467,21 @@ static void note_unseen(struct look *look)
 void look_at_process(struct look *look, pid_t pid, struct scan_place *place, int64_t cpu_us)
 {
 	struct subject *subject = &look->subject;
+	unsigned scarce = proc_scarce();
+	bool runs, seen = true;
 
 	place->more = false;
-	*subject = (struct subject){.process = {.pid = pid, .fd = -1}};
+	begin_subject(look, pid);
 	subject->asked = process_ask(&subject->process);
-	if (!is_in_reach(look) || !process_open(pid, &subject->process))
+	if (!is_in_reach(look))
 		return;
+	runs = process_open(pid, &subject->process);
 	subject->asked = false; /* that was before this process was held */
-	if (scan_process(pid, look->page->device, place, cpu_us, look_at_file, look) < 0)
+	if (runs)
+		seen = scan_process(pid, look->page->device, place, cpu_us, look_at_file, look) >=
+		               0 ||
+		       !process_runs(&subject->process);
+	if (!seen || proc_scarce() != scarce)
 		note_unseen(look);
 	process_close(&subject->process);
 }

@@ -45,6 +45,7 @@ struct look_shared {
 struct subject {
 	struct process process;
 	bool asked, termed, killed;       /* asked: process_ask() */
+	unsigned scarce;                  /* proc_scarce() when the look at its file began */
 	size_t generations;               /* 0: not known yet */
 	pid_t ancestors[GENERATIONS_MAX]; /* the process itself first */
 };

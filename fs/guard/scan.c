@@ -132,11 +132,19 @@ static bool read_file(struct look_into *look, struct seen_file *file)
 	return read;
 }
 
+static DIR *open_proc(const char *path)
+{
+	DIR *dir = opendir(path);
+
+	(void)proc_opened(dir ? 0 : -1);
+	return dir;
+}
+
 /* Returns how many there were; -1 if that cannot be seen. */
 static int look_at_files(struct look_into *look, const char *path)
 {
 	struct scan_place *place = look->place;
-	DIR *dir = opendir(path);
+	DIR *dir = open_proc(path);
 	struct dirent *entry;
 	int count = 0;
 
@@ -171,7 +179,7 @@ static void look_at_threads(struct look_into *look, pid_t pid)
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
+	dir = open_proc(path);
 	if (!dir)
 		return;
 	if (place->task > 0)
@@ -216,7 +224,7 @@ void scan_threads(pid_t pid, const char *device, struct scan_place *place, int64
 void scan_all(const char *device, scan_found_fn *found, void *ctx)
 {
 	struct dirent *entry;
-	DIR *dir = opendir("/proc");
+	DIR *dir = open_proc("/proc");
 
 	if (!dir)
 		return;
@@ -241,7 +249,7 @@ bool scan_is_on_mount(const struct seen_file *file, int mount_id, const char *de
 
 size_t scan_pids(pid_t *ret_pids, size_t max)
 {
-	DIR *dir = opendir("/proc");
+	DIR *dir = open_proc("/proc");
 	struct dirent *entry;
 	size_t count = 0;
 

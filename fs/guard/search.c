@@ -75,6 +75,7 @@ struct child {
 
 struct searches {
 	struct shared *shared;
+	int fd; /* the guardian's, to the daemon */
 	bool hurry, begun, any_lost;
 	int left;
 	unsigned long ended;
@@ -122,12 +123,15 @@ static bool is_due(const struct searches *search, int slot)
 	return look_is_due(&search->look, slot) && !(pid && somebody_is_at(search, OPENERS, pid));
 }
 
-static void look_at_openers(struct searches *search, struct desk *desk)
+/* `unnumbered`: only at those whose slot has no number of its process. */
+static void look_at_openers(struct searches *search, struct desk *desk, bool unnumbered)
 {
 	const struct look *look = &search->look;
 
 	for (int i = 0; i < look->opener_count; i++) {
-		if (!is_due(search, look->openers[i].slot))
+		int slot = look->openers[i].slot;
+
+		if (!is_due(search, slot) || (unnumbered && look->page->slots[slot].number))
 			continue;
 		go_to(desk, look->openers[i].pid);
 		while (i > 0 && look->openers[i - 1].pid == look->openers[i].pid)
@@ -175,6 +179,8 @@ static void list_processes(struct searches *search)
 	struct list *list = &search->shared->list;
 
 	list->count = (uint32_t)scan_pids(pids, PROCESSES_MAX);
+	if (list->count == 0)
+		atomic_fetch_add(&search->shared->look.unseen, 1); /* /proc could not be opened */
 	sorted_for = &search->look;
 	qsort(pids, list->count, sizeof(pids[0]), compare_distances);
 	for (uint32_t i = 0; i < list->count; i++) {
@@ -232,11 +238,12 @@ static _Noreturn void be_a_child(struct searches *search, enum work work, struct
                                  pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(search->fd);
 	(void)setpriority(PRIO_PROCESS, 0, search->hurry ? HURRY_NICE : 0);
 	if (getppid() != parent)
 		_exit(0);
 	if (work == OPENERS)
-		look_at_openers(search, desk);
+		look_at_openers(search, desk, /* unnumbered = */ false);
 	else
 		look_at_all(search, desk);
 	_exit(0);
@@ -270,9 +277,9 @@ static void add_child(struct searches *search, enum work work)
 		pid = fork();
 		if (pid == 0)
 			be_a_child(search, work, desk, parent);
-		/* A look that may hang is better than none. */
+		/* look_stop_late() stops those that have a number, without a look that may hang. */
 		if (pid < 0 && work == OPENERS)
-			look_at_openers(search, desk);
+			look_at_openers(search, desk, /* unnumbered = */ true);
 		if (pid > 0)
 			search->children[i] = (struct child){.pid = pid, .work = work};
 		return;
@@ -389,7 +396,7 @@ static void tend_child(struct searches *search, int number, int64_t now)
 	}
 }
 
-struct searches *search_create(struct page *page, enum on_lost on_lost)
+struct searches *search_create(struct page *page, enum on_lost on_lost, int fd)
 {
 	struct searches *search = calloc(1, sizeof(*search));
 
@@ -397,6 +404,7 @@ struct searches *search_create(struct page *page, enum on_lost on_lost)
 		return NULL;
 	/* All of it ends with this process, which ends if this fails. */
 	search->shared = memory_share(sizeof(*search->shared));
+	search->fd = fd;
 	search->look.page = page;
 	search->look.on_lost = on_lost;
 	search->look.stops = stops_create(page);

@@ -20,8 +20,9 @@
 
 struct searches;
 
-/* NULL: no memory. All of it ends with its process. */
-struct searches *search_create(struct page *page, enum on_lost on_lost);
+/* NULL: no memory. All of it ends with its process. `fd`: tells the daemon that the guardian lives,
+ * so no child keeps it open. */
+struct searches *search_create(struct page *page, enum on_lost on_lost, int fd);
 
 struct search_lost {
 	int count;

@@ -88,9 +88,14 @@ void stops_forget(struct stops *stops)
 	memset(stops->told, 0, sizeof(stops->told));
 }
 
-bool stop_is_first(struct stops *stops, const struct stop *stop)
+bool stop_is_noted(struct stops *stops, const struct stop *stop)
 {
-	return is_first(stops, number_of_telling(stop, MET));
+	return was_said(stops, number_of_telling(stop, MET));
+}
+
+void stop_note(struct stops *stops, const struct stop *stop)
+{
+	(void)is_first(stops, number_of_telling(stop, MET));
 }
 
 static void name_lock(struct stop_names *who, const struct stops *stops, const struct stop *stop)

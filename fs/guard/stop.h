@@ -35,8 +35,10 @@ struct stops;
 struct stops *stops_create(struct page *page);
 /* No lock is lost any more. */
 void stops_forget(struct stops *stops);
-/* The process was not met before in this loss. Says so once. */
-bool stop_is_first(struct stops *stops, const struct stop *stop);
+/* Whether the process was dealt with in this loss. To be noted after the signal: whoever sends it
+ * may be killed before. */
+bool stop_is_noted(struct stops *stops, const struct stop *stop);
+void stop_note(struct stops *stops, const struct stop *stop);
 
 /* What the log says of a process and its lock. */
 struct stop_names {

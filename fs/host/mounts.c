@@ -29,6 +29,7 @@ bool mounts_device(const char *list, int mount_id, char ret_device[MOUNTS_DEVICE
 	bool found = false;
 	int id;
 
+	(void)proc_opened(file ? 0 : -1);
 	while (file && !found && getline(&line, &size, file) >= 0)
 		found = sscanf(line, "%d %*s %31s", &id, ret_device) == 2 && id == mount_id;
 	free(line);

@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+static unsigned scarce;
+
+unsigned proc_scarce(void)
+{
+	return scarce;
+}
+
+int proc_opened(int result)
+{
+	scarce += result < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
+	return result;
+}
+
 bool proc_read(int directory, const char *file, char *ret_text, size_t size)
 {
-	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
+	int fd = proc_opened(openat(directory, file, O_RDONLY | O_CLOEXEC));
 	ssize_t n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
 
 	if (fd >= 0)

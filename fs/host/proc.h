@@ -9,6 +9,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* How often so far something that is asked about processes could not be opened for want of
+ * descriptors or memory. Where this rises, what is not found may be there. */
+unsigned proc_scarce(void);
+/* To be called with the result of such an open(2), negative for a failure; returns it. */
+int proc_opened(int result);
+
 /* The beginning of a text. False: it is empty, or cannot be read. */
 bool proc_read(int directory, const char *file, char *ret_text, size_t size);
 /* The same, of /proc/PID. */

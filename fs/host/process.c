@@ -62,7 +62,7 @@ static int open_thread(pid_t thread)
 {
 	int fd = (int)syscall(SYS_pidfd_open, thread, OF_A_THREAD);
 
-	return fd >= 0 ? fd : (int)syscall(SYS_pidfd_open, thread, 0);
+	return fd >= 0 ? fd : proc_opened((int)syscall(SYS_pidfd_open, thread, 0));
 }
 
 static bool ask_thread(pid_t thread, struct process *process)
@@ -261,7 +261,7 @@ bool process_hold(pid_t pid, struct process *ret_process)
 {
 	*ret_process = (struct process){.pid = pid, .fd = -1};
 	if (pid > 0)
-		ret_process->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		ret_process->fd = proc_opened((int)syscall(SYS_pidfd_open, pid, 0));
 	return ret_process->fd >= 0;
 }
 

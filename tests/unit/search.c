@@ -11,6 +11,7 @@
 #include "host/process.h"
 #include "unit.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -37,19 +39,37 @@ struct scene {
 	struct searches *search;
 	pid_t opener, child;
 	int life;                   /* the child lives until this is closed */
+	int guardian, daemon;       /* a socket between them */
 	int64_t tended_us, away_us; /* the longest time between two calls of search_tend() */
 };
 
-/* Faults: no process can be started; each child dies when it is about to send a signal. */
+/* Faults: no process can be started; each child dies when it is about to send a signal; so many
+ * children, shared by all, die or stop then. */
 static bool no_forks;
 static pid_t only_sender;
+static _Atomic int *dying, *stopping;
+static int forks, directories; /* so far */
 
 pid_t fork(void)
 {
 	pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
 
 	errno = EAGAIN;
+	forks += !no_forks;
 	return no_forks ? -1 : real();
+}
+
+DIR *opendir(const char *name)
+{
+	DIR *(*real)(const char *) = (DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
+
+	directories++;
+	return real(name);
+}
+
+static bool is_hit(_Atomic int *count)
+{
+	return atomic_load(count) > 0 && atomic_fetch_sub(count, 1) > 0;
 }
 
 long syscall(long number, ...)
@@ -60,6 +80,10 @@ long syscall(long number, ...)
 
 	if (number == SYS_pidfd_send_signal && only_sender && only_sender != getpid())
 		raise(SIGKILL);
+	if (number == SYS_pidfd_send_signal && is_hit(dying))
+		raise(SIGKILL);
+	if (number == SYS_pidfd_send_signal && is_hit(stopping))
+		raise(SIGSTOP);
 	va_start(args, number);
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(args, long);
@@ -75,12 +99,16 @@ static void tell_sigterm(int signal)
 	(void)!write(life_of_child, "T", 1);
 }
 
+static bool ignores_sigterm; /* the opener of the next scene */
+
 static void be_the_opener(const char *path, int life, bool keeps)
 {
 	int file = open(path, O_RDWR);
 	pid_t child = fork();
 	char byte;
 
+	if (ignores_sigterm)
+		signal(SIGTERM, SIG_IGN);
 	if (child == 0) {
 		life_of_child = life;
 		signal(SIGTERM, tell_sigterm);
@@ -135,7 +163,10 @@ static void begin(struct scene *scene, enum on_lost on_lost, bool keeps)
 	snprintf(scene->page->device, sizeof(scene->page->device), "%u:%u", major(st.st_dev),
 	         minor(st.st_dev));
 	scene->page->deadline_us = clock_now_us() + LEASE_US;
-	scene->search = search_create(scene->page, on_lost);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	scene->guardian = fds[0];
+	scene->daemon = fds[1];
+	scene->search = search_create(scene->page, on_lost, scene->guardian);
 	scene->away_us = 0;
 	scene->tended_us = clock_now_us();
 	assert_non_null(scene->search);
@@ -144,6 +175,8 @@ static void begin(struct scene *scene, enum on_lost on_lost, bool keeps)
 static void end(struct scene *scene)
 {
 	close(scene->life);
+	close(scene->guardian);
+	close(scene->daemon);
 	kill(scene->opener, SIGKILL);
 	waitpid(scene->opener, NULL, 0);
 	free(scene->search);
@@ -305,7 +338,7 @@ static void a_look_that_dies_delays_no_opener(void **state)
 	assert_int_equal(kills, 0);
 }
 
-/* The guardian then looks at the openers itself. */
+/* The guardian then looks itself at openers that have no number. */
 static void an_opener_is_stopped_where_no_process_can_be_started(void **state)
 {
 	struct scene scene;
@@ -317,6 +350,153 @@ static void an_opener_is_stopped_where_no_process_can_be_started(void **state)
 	while (!has_ended(scene.opener))
 		tend(&scene);
 	no_forks = false;
+	end(&scene);
+}
+
+/* The guardian does not look where it could hang itself: the opener is stopped without a look. */
+static void without_processes_the_guardian_looks_at_nobody(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	skip_without_numbers(&scene);
+	scene.page->deadline_us = clock_now_us(); /* the lease is over */
+	no_forks = true;
+	directories = 0;
+	while (!has_ended(scene.opener))
+		tend(&scene);
+	no_forks = false;
+	assert_int_equal(directories, 0);
+	end(&scene);
+}
+
+/* Who cannot open a process knows nothing of it: it is looked at again, until it was seen. */
+static void without_descriptors_nobody_is_taken_for_gone(void **state)
+{
+	struct scene scene;
+	struct rlimit files, none;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	none = (struct rlimit){.rlim_cur = STDERR_FILENO + 1, .rlim_max = files.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	search_all(&scene);
+	/* A child for the openers comes when the one before has ended. */
+	for (forks = 0; forks < 3 && search_note(scene.search).due;)
+		tend(&scene);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_true(search_note(scene.search).due);
+	assert_false(search_found(scene.search));
+	assert_false(has_ended(scene.opener) || has_ended(scene.child));
+	while (!has_ended(scene.opener))
+		tend(&scene);
+	search_all(&scene);
+	while (!has_ended(scene.child))
+		usleep(1000);
+	end(&scene);
+}
+
+static void await_hit(struct scene *scene, _Atomic int *count)
+{
+	while (atomic_load(count) > 0)
+		tend(scene);
+}
+
+/* The daemon hears that the guardian has ended, though a child of it hangs. */
+static void a_child_does_not_stand_for_the_guardian(void **state)
+{
+	struct scene scene;
+	pid_t child;
+	char byte;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	atomic_store(stopping, 1);
+	await_hit(&scene, stopping);
+	child = last_child();
+	close(scene.guardian);
+	assert_int_equal(read(scene.daemon, &byte, 1), 0);
+	scene.guardian = -1;
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	end(&scene);
+}
+
+/* A child that went on when its loss was over sends its signal to nobody, and counts none. */
+static void a_signal_is_counted_once_also_when_the_loss_is_over(void **state)
+{
+	struct scene scene;
+	pid_t child;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	skip_without_numbers(&scene);
+	scene.page->deadline_us = clock_now_us(); /* the lease is over */
+	atomic_store(stopping, 1);
+	await_hit(&scene, stopping);
+	child = last_child();
+	while (scene.page->kills == 0)
+		tend(&scene);
+	scene.page->slots[0].word = NEXT_GENERATION(scene.page->slots[0].word, SLOT_FREE);
+	assert_int_equal(search_note(scene.search).count, 0);
+	assert_true(search_hangs(scene.search));
+	kill(child, SIGCONT);
+	while (search_hangs(scene.search))
+		tend(&scene);
+	assert_int_equal(scene.page->kills, 1);
+	end(&scene);
+}
+
+/* The process takes the lock anew while a look for its former hold begins: it is left alone. */
+static void a_new_hold_of_the_loser_is_seen(void **state)
+{
+	struct scene scene;
+	struct slot *slot;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	assert_true(search_note(scene.search).due);
+	slot = &scene.page->slots[1];
+	*slot = scene.page->slots[0];
+	slot->word = SLOT_HELD;
+	scene.page->used = 2;
+	scene.page->filled = 1;
+	do {
+		search_tend(scene.search);
+		usleep(SEARCH_TEND_US);
+	} while (search_note(scene.search).due);
+	assert_int_equal(scene.page->kills, 0);
+	end(&scene);
+}
+
+/* The guardian is told when SIGKILL is due, so that it comes neither late nor never. */
+static void sigkill_is_due_two_seconds_after_sigterm(void **state)
+{
+	int64_t began = clock_now_us(), seen;
+	struct search_lost lost;
+	struct scene scene;
+
+	(void)state;
+	ignores_sigterm = true;
+	begin(&scene, ON_LOST_TERM, true);
+	ignores_sigterm = false;
+	lost = search_note(scene.search);
+	seen = clock_now_us();
+	while (lost.due && scene.page->kills == 0) {
+		tend(&scene);
+		lost = search_note(scene.search);
+	}
+	if (scene.page->kills == 0) { /* this process was not away for so long */
+		assert_true(lost.kill_us >= began + GUARDIAN_TERM_TO_KILL_US);
+		assert_true(lost.kill_us <= seen + GUARDIAN_TERM_TO_KILL_US);
+	}
+	while (!has_ended(scene.opener))
+		tend(&scene);
+	while (search_note(scene.search).due)
+		tend(&scene);
+	assert_true(search_note(scene.search).kill_us == INT64_MAX);
 	end(&scene);
 }
 
@@ -426,6 +606,36 @@ static void an_heir_gets_sigterm_once(void **state)
 	end(&scene);
 }
 
+/* Also if the child that has found it dies before it sends the signal. Done again if SIGKILL was
+ * due before another one came. */
+static void an_heir_gets_sigterm_from_the_next_child(void **state)
+{
+	struct scene scene;
+	int64_t began;
+	char told[16];
+	ssize_t count;
+	bool late;
+
+	(void)state;
+	do {
+		began = clock_now_us();
+		begin(&scene, ON_LOST_TERM, true);
+		while (!has_ended(scene.opener))
+			tend(&scene);
+		atomic_store(dying, 1);
+		while (atomic_load(dying) > 0 && !has_ended(scene.child))
+			search_all(&scene);
+		late = clock_now_us() - began > GUARDIAN_TERM_TO_KILL_US / 2;
+		atomic_store(dying, 0);
+		while (!has_ended(scene.child))
+			search_all(&scene);
+		late |= scene.away_us > GUARDIAN_TERM_TO_KILL_US / 4;
+		count = read(scene.life, told, sizeof(told));
+		end(&scene);
+	} while (late && count != 1);
+	assert_int_equal(count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,12 +644,21 @@ int main(void)
 		cmocka_unit_test(a_look_that_hangs_delays_no_opener),
 		cmocka_unit_test(a_look_that_dies_delays_no_opener),
 		cmocka_unit_test(an_opener_is_stopped_where_no_process_can_be_started),
+		cmocka_unit_test(without_processes_the_guardian_looks_at_nobody),
+		cmocka_unit_test(without_descriptors_nobody_is_taken_for_gone),
+		cmocka_unit_test(a_child_does_not_stand_for_the_guardian),
+		cmocka_unit_test(a_signal_is_counted_once_also_when_the_loss_is_over),
+		cmocka_unit_test(a_new_hold_of_the_loser_is_seen),
+		cmocka_unit_test(sigkill_is_due_two_seconds_after_sigterm),
 		cmocka_unit_test(a_search_that_hangs_is_gone_on_with),
 		cmocka_unit_test(a_search_that_is_killed_is_gone_on_with),
 		cmocka_unit_test(a_search_without_a_processor_goes_on),
 		cmocka_unit_test(an_heir_gets_sigterm_once),
+		cmocka_unit_test(an_heir_gets_sigterm_from_the_next_child),
 	};
 
+	dying = memory_share(sizeof(*dying));
+	stopping = memory_share(sizeof(*stopping));
 	log_level(LC_ERROR);
 	alarm(300);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,8 @@ struct ensemble_port {
 	int (*open)(struct ensemble *ensemble, int64_t timeout_us,
 	            const struct ensemble_session *session, const struct ensemble_events *events,
 	            void *ctx);
-	/* End it; what is outstanding is answered GONE before this returns. Not from a callback.
+	/* End it, if there is one; what is outstanding is answered GONE before this returns. Not
+	 * from a callback.
 	 * `end_session`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */
 	void (*close)(struct ensemble *ensemble, bool end_session);

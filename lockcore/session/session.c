@@ -511,7 +511,9 @@ void session_finish(struct lc *lc, bool end_session)
 	struct session *session = lc->session;
 
 	session_step(session, LC_UNUSABLE);
-	if (session->link != LINK_CLOSED)
+	/* Without a session, too: what was asked since is not answered yet. Whoever only checks
+	 * records has no ensemble. */
+	if (lc->ensemble)
 		lc->ensemble->port->close(lc->ensemble, end_session);
 	session->link = LINK_CLOSED;
 	timer_clear(&lc->timers, &session->beat.timer);

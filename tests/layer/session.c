@@ -360,6 +360,25 @@ static void finished(void **state)
 	rig_expect_sent(rig, "");
 }
 
+static void note_answer(void *ctx, const struct ensemble_answer *answer)
+{
+	*(enum ensemble_result *)ctx = answer->result;
+}
+
+/* What is asked without a session has its answer before the engine is gone. */
+static void finished_without_a_session(void **state)
+{
+	const struct ensemble_op op = ensemble_sync("/locks");
+	enum ensemble_result result = ENSEMBLE_OK;
+	struct rig *rig = *state;
+
+	rig_end_session(rig, true); /* it may live on elsewhere: the mount rests */
+	assert_int_equal(rig->session.link, LINK_CLOSED);
+	rig->lc.ensemble->port->submit(rig->lc.ensemble, &op, 1, note_answer, &result);
+	session_finish(&rig->lc, false);
+	assert_int_equal(result, ENSEMBLE_GONE);
+}
+
 /* ---- from one process to the next ---- */
 
 /* What the next process makes of the record. */
@@ -432,6 +451,7 @@ int main(void)
 		READY(ended),
 		READY(ended_while_dying),
 		READY(finished),
+		READY(finished_without_a_session),
 		NEW(saves),
 		READY(changes_are_told),
 	};

@@ -216,8 +216,7 @@ struct ensemble_port {
 	            const struct ensemble_session *session, const struct ensemble_events *events,
 	            void *ctx);
 	/* End it, if there is one; what is outstanding is answered GONE before this returns. Not
-	 * from a callback.
-	 * `end_session`: tell the server, so that the ephemeral nodes go at once
+	 * from a callback. `end_session`: tell the server, so that the ephemeral nodes go at once
 	 * instead of after the session timeout; may block, only for exit. */
 	void (*close)(struct ensemble *ensemble, bool end_session);
 	/* Without a connection: let the session be, for a while. open() goes on in it, with

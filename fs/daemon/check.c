@@ -330,7 +330,7 @@ static bool has_line(const char *path, const char *start)
 
 static void check_fuse(const struct loop *loop)
 {
-	const char *aborted = mountpoint_aborted();
+	const char *aborted = mountpoint_aborted(/* is_mounted = */ false);
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0)

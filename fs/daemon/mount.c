@@ -160,7 +160,7 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 {
 	struct mount_records *at = &loop->mount_records;
 	struct frontend *front = loop->front;
-	const char *aborted = mountpoint_aborted();
+	const char *aborted = mountpoint_aborted(/* is_mounted = */ false);
 
 	if (aborted) {
 		log_line(LC_ERROR, "cannot start: %s", aborted);

@@ -137,9 +137,10 @@ void reload_compare(struct reload *reload, struct mount_records *mount_records, 
 	                          ? NULL
 	                          : compare_options(reload, mount_records, options);
 
-	/* The kernel tells of no mount whether it has that limit. */
-	if (!why && !codec->crashed)
-		why = mountpoint_aborted();
+	/* The kernel tells of no mount whether it has that limit. The former program can still go
+	 * on while this one only looks whether it can take over. */
+	if (!why && codec->checks)
+		why = mountpoint_aborted(/* is_mounted = */ true);
 	if (why)
 		codec->give_up(why);
 	/* mount_records->args stands in the record, which is written anew: so `former` is a

@@ -481,6 +481,8 @@ void look_at_process(struct look *look, pid_t pid, struct scan_place *place, int
 		seen = scan_process(pid, look->page->device, place, cpu_us, look_at_file, look) >=
 		               0 ||
 		       !process_runs(&subject->process);
+	if (proc_scarce() != scarce)
+		atomic_store(&look->shared->found, true);
 	if (!seen || proc_scarce() != scarce)
 		note_unseen(look);
 	process_close(&subject->process);

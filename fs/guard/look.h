@@ -32,7 +32,9 @@ struct numbers {
 
 /* What all children write. */
 struct look_shared {
-	_Atomic bool found;      /* some process was to be stopped, and may not be gone yet */
+	/* Some process was to be stopped, and may not be gone yet; or, for want of descriptors or
+	 * memory, nobody knows whether one is to be stopped. */
+	_Atomic bool found;
 	_Atomic unsigned unseen; /* processes that could not be looked into */
 	/* By slot: of which loss the opener was dealt with last, and with which signal; or who is
 	 * about to send one has claimed that. */

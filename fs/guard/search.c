@@ -179,8 +179,10 @@ static void list_processes(struct searches *search)
 	struct list *list = &search->shared->list;
 
 	list->count = (uint32_t)scan_pids(pids, PROCESSES_MAX);
-	if (list->count == 0)
-		atomic_fetch_add(&search->shared->look.unseen, 1); /* /proc could not be opened */
+	if (list->count == 0) { /* /proc could not be opened */
+		atomic_fetch_add(&search->shared->look.unseen, 1);
+		atomic_store(&search->shared->look.found, true);
+	}
 	sorted_for = &search->look;
 	qsort(pids, list->count, sizeof(pids[0]), compare_distances);
 	for (uint32_t i = 0; i < list->count; i++) {

@@ -341,10 +341,6 @@ const char *mountpoint_unasked(int error)
 	                           : strerror(-error);
 }
 
-#define ABORTED_BY(name)                                                                  \
-	"fs.fuse." name " is set: the kernel aborts a mount, holders included, when one " \
-	"process waits for so long: write 0 into it"
-
 static bool is_set(const char *path)
 {
 	char text[32];
@@ -352,13 +348,22 @@ static bool is_set(const char *path)
 	return proc_read(AT_FDCWD, path, text, sizeof(text)) && strtoll(text, NULL, 10) > 0;
 }
 
-const char *mountpoint_aborted(void)
+const char *mountpoint_aborted(bool is_mounted)
 {
-	if (is_set("/proc/sys/fs/fuse/max_request_timeout"))
-		return ABORTED_BY("max_request_timeout");
-	if (is_set("/proc/sys/fs/fuse/default_request_timeout"))
-		return ABORTED_BY("default_request_timeout");
-	return NULL;
+	static char why[256];
+	const char *name = is_set("/proc/sys/fs/fuse/max_request_timeout") ? "max_request_timeout"
+	                   : is_set("/proc/sys/fs/fuse/default_request_timeout")
+	                           ? "default_request_timeout"
+	                           : NULL;
+
+	if (!name)
+		return NULL;
+	snprintf(why, sizeof(why),
+	         "fs.fuse.%s is set: the kernel aborts a mount, holders included, when one process "
+	         "waits for so long: %s",
+	         name,
+	         is_mounted ? "unmount, write 0 into it, and mount again" : "write 0 into it");
+	return why;
 }
 
 const char *mountpoint_refusal(const char *path)

@@ -20,9 +20,9 @@
 int mountpoint_ask(int (*look)(void *ctx), void *ctx);
 /* Why not, for people: an -errno of it. */
 const char *mountpoint_unasked(int error);
-/* Why the kernel would abort a new mount while a process waits for a lock (Linux 6.15 and later,
- * sysctls); NULL: it would not. */
-const char *mountpoint_aborted(void);
+/* Why the kernel would abort a new mount while a process waits for a lock, and what to do (Linux
+ * 6.15 and later, sysctls); NULL: the kernel would not. */
+const char *mountpoint_aborted(bool is_mounted);
 /* Why nothing may be mounted at this absolute path; NULL: it may. May wait: mountpoint_ask(). */
 const char *mountpoint_refusal(const char *path);
 /* Its absolute path, malloced. A dead zklockfs there is taken off. NULL: not to

@@ -159,6 +159,10 @@ void eviction_save_load(struct codec *codec, void *ctx, struct record *record)
 	CODEC_RANGE(codec, untold_us, 0, LC_FOREVER / 4);
 	if (!codec->loads || codec->bad)
 		return;
+	if (!path) {
+		codec_refuse(codec, "the record of an eviction has no path");
+		return;
+	}
 	if (untold_us > 0) {
 		lc_report(lc, LC_ERROR, "the record of an eviction cannot be read: %s", path);
 		return;

@@ -129,7 +129,7 @@ static struct next_taker as_taker(struct lc_taker *taker)
 		.state = state_of(taker),
 		.number = lock->known.in_zone ? INT64_MAX - 1 : entry->number,
 		.replaces = NEXT_NONE,
-		.crowd = taker->crowd,
+		.crowd = taker->replaces ? 0 : taker->crowd,
 		.shared = entry->mode == LC_SHARED,
 		.immediate = taker->immediate,
 		.seen = known_is_seen(entry),

@@ -10,8 +10,9 @@
 #include "lock/taker.h"
 
 void taker_write(struct codec *codec, struct lc_taker *taker);
-/* Reads a record into a blank taker, whose callbacks the caller sets. False: the record is
- * impossible, or there is no memory; codec->bad is set, and the taker is still the caller's. */
+/* Reads a record into a blank taker, whose callbacks the caller sets. False: the record does not
+ * fit, or there is no memory, and the codec says which; the taker is still the caller's. A record
+ * that fits, and that no taker can have, fails an assertion. */
 bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker);
 
 #endif

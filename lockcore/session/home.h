@@ -29,7 +29,7 @@ struct home {
 	enum home_root root;
 	bool certain;   /* this connection leads home: a heartbeat was answered on it */
 	bool looked;    /* ROOT_DIR was read on this connection, since a node in it was missed */
-	bool strange;   /* this connection has shown what is unusual at home: a node is missing */
+	bool strange;   /* this connection has shown what is unusual at home: home_missed() */
 	bool elsewhere; /* the last connection led to another ensemble */
 	home_found_fn *found;
 	/* Why there is no contact: who was met last, and what is wrong; "" after contact. */

@@ -138,7 +138,7 @@ SENTENCES = [
 	left.shared--;
 	left.staying--;
 	return left;''', '	return left;', '-c 2+1 -s 1 -u 1'),
-    ('K6, an exclusive one waits for it', '	if (judge_upgrade(queue, staying, taker))\n		return;\n', '',
+    ('K6, an exclusive one waits for it', '!judge_upgrade(queue, staying, taker) && ', '',
      '-c 3+1 -s 1 -u 1'),
     ('K7', '		queue->takers[t].step = NEXT_LEAVE;\n		queue->takers[t].state = NEXT_LEAVING;\n	}\n}\n\nvoid queue_next',
      '	}\n}\n\nvoid queue_next', '-c 2+1 -k -s 1'),

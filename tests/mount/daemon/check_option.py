@@ -324,14 +324,14 @@ def limited_waits(checks, source):
         with open(f'{limits}/fuse/{name}', 'w', encoding='ascii') as file:
             file.write('60\n')
         check_equal(command(['mount', '--bind', limits, '/proc/sys/fs'])[0], 0, 'a limit')
-        words = (f'fs.fuse.{name} is set: the kernel aborts a mount, holders included, when one process waits for so '
-                 'long: write 0 into it\n')
+        why = f'fs.fuse.{name} is set: the kernel aborts a mount, holders included, when one process waits for so long: '
+        words = why + 'write 0 into it\n'
         got, out, _ = command([ZKLOCKFS, '--check', source])
         check(got == 32 and 'wrong  ' + words in out, f'{got}, {out}')
         got, out, err = command([ZKLOCKFS, source, point])
         check(got == 32 and 'cannot start: ' + words in err, f'{got}, {out}{err}')
         got, out, err = command([ZKLOCKFS, '--reload', '-o', 'log_takes', there])
-        check(got != 0 and words in out + err, f'{got}, {out}{err}')
+        check(got != 0 and why + 'unmount, write 0 into it, and mount again\n' in out + err, f'{got}, {out}{err}')
         check_equal(command(['umount', '/proc/sys/fs'])[0], 0, 'umount')
         os.unlink(f'{limits}/fuse/{name}')
     check_equal(command([ZKLOCKFS, '--reload', '-o', 'log_takes', there])[0], 0, 'without a limit')

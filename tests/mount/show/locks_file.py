@@ -84,6 +84,7 @@ def check_who(server, a, b):
     waiter.release()
     for taker in (last.held(), *shared):
         taker.release()
+    until(lambda: not rows(a), "the other mount's entries are gone")
 
 
 NAMES = ['a b', 'back\\slash', '\\040', '-', 'tab\u00a0nbsp', 'line\u2028end', 'ideo\u3000graphic', 'LOCK', 'x' * 255,

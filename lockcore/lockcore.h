@@ -199,7 +199,7 @@ void lc_record(struct lc *lc);
 void lc_settle(struct lc *lc, bool settle);
 /* No question is under way that changes something. */
 bool lc_settled(const struct lc *lc);
-/* Instead of lc_create(): from the records of config.records. As after a lost connection: nothing is
+/* In place of lc_create(): from config.records. As after a lost connection, nothing is
  * granted or read before a write was answered on the new connection; the recorded deadline stays
  * good for holders. config.deadline is called from inside. `codec`: for reading; codec->checks:
  * only looks whether an engine can go on from the records, and makes none; `ensemble` may be NULL

@@ -282,8 +282,9 @@ bool sight_has_entry(const struct taker *taker)
 static void judge_picky(struct sim *sim, struct lock_state *lock)
 {
 	struct node *parent = tree_find(&sim->world.committed, lock->path);
-	/* Not all entries that came first stand before it. */
-	bool in_order = !sim->plan.weight[FAULT_REFUSE] && !sim->plan.late_readers;
+	/* Not all entries that came first stand before it; and copies are made at any place. */
+	bool in_order =
+		!sim->plan.weight[FAULT_REFUSE] && !sim->plan.late_readers && !sim->plan.copies;
 	struct node *node, *before;
 
 	if (!parent)

@@ -15,6 +15,7 @@
 #include "lockcore.h"
 #include "setup/mount_error.h"
 #include "setup/mountpoint.h"
+#include "setup/options_file.h"
 #include "setup/unit_name.h"
 #include "setup/unmounted.h"
 
@@ -374,23 +375,24 @@ static void check_clocks(const struct pauses *pauses)
 /* Without a word if it cannot be read: so is the status then. */
 static void check_options_there(const struct options *options, const char *path)
 {
-	char text[65536], name[4200], differ[768];
-	int fd;
-	ssize_t n;
+	char differ[768];
+	const char *why;
+	bool in_place;
+	char *text = options_file_read(path, /* waits = */ false, &why);
 
-	snprintf(name, sizeof(name), "%s/.zklockfs/options", path);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
+	if (!text)
 		return;
-	text[n] = '\0';
-	if (*options_differ(options, text, differ, sizeof(differ)))
-		log_line(RISK, "mount point: the mount runs with %s: zklockfs --reload", differ);
+	if (*options_differ(options, text, differ, sizeof(differ), &in_place))
+		log_line(RISK, "mount point: the mount runs with %s: %s", differ,
+		         in_place ? "zklockfs --reload with these arguments"
+		                  : "no reload changes that: stop the mount when "
+		                    "no lock is held, and start it again");
 	else
 		log_line(OK, "mount point: the mount runs with these options");
+	free(text);
 }
+
+#define TAKEN "; a start is refused until it is unmounted"
 
 static void check_mount_there(const struct options *options, const char *path)
 {
@@ -402,10 +404,10 @@ static void check_mount_there(const struct options *options, const char *path)
 	file = fopen(status, "re");
 	if (file && fgets(line, sizeof(line), file))
 		log_line(strcmp(line, "state: ready\n") == 0 ? OK : RISK,
-		         "mount point: zklockfs is mounted there, %.*s", (int)strcspn(line, "\n"),
-		         line);
+		         "mount point: zklockfs is mounted there, %.*s" TAKEN,
+		         (int)strcspn(line, "\n"), line);
 	else if (errno == EACCES)
-		log_line(OK, "mount point: zklockfs is mounted there, for another user");
+		log_line(OK, "mount point: zklockfs is mounted there, for another user" TAKEN);
 	else if (errno == ENOTCONN || errno == ECONNABORTED)
 		log_line(RISK, "mount point: a dead zklockfs is there: mount again");
 	else
@@ -451,15 +453,33 @@ static void check_unmounted(const struct options *options, const char *path)
 	}
 }
 
+static bool has_unit(void)
+{
+	static const char *const directories[] = {"/etc", "/run", "/usr/local/lib", "/usr/lib",
+	                                          "/lib"};
+	char file[64];
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++) {
+		snprintf(file, sizeof(file), "%s/systemd/system/zklockfs@.service", directories[i]);
+		if (access(file, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The two names differ where the mount point has a dash, and a shell takes a backslash away. */
 static void tell_unit(const char *path)
 {
 	char name[UNIT_NAME_MAX], file[UNIT_NAME_MAX];
 
-	log_line(OK,
-	         "unit: systemctl enable --now 'zklockfs@%s', with its settings in "
-	         "/etc/zklockfs/%s.conf",
-	         unit_name(path, name), unit_file(path, file));
+	if (has_unit())
+		log_line(OK,
+		         "unit: systemctl enable --now 'zklockfs@%s', with its settings in "
+		         "/etc/zklockfs/%s.conf",
+		         unit_name(path, name), unit_file(path, file));
+	else
+		log_line(OK, "unit: no zklockfs@.service is installed: a mount at boot needs it, "
+		             "or a line in fstab");
 }
 
 static int look_at_mountpoint(void *ctx)

@@ -68,13 +68,13 @@ static char *read_after_upgrade(const char *mountpoint, const char **ret_why)
 {
 	const char *process = getenv("MAINPID");
 	pid_t pid = process ? (pid_t)strtol(process, NULL, 10) : 0;
-	char *text = options_file_read(mountpoint, ret_why);
+	char *text = options_file_read(mountpoint, /* waits = */ true, ret_why);
 
 	if (text || errno != ENOENT || pid <= 1 || kill(pid, SIGUSR2) < 0)
 		return text;
 	do {
 		wait_a_moment();
-		text = options_file_read(mountpoint, ret_why);
+		text = options_file_read(mountpoint, /* waits = */ true, ret_why);
 	} while (!text && errno == ENOENT);
 	return text;
 }
@@ -100,10 +100,11 @@ static int await(const struct options *options, const struct counts_of *before)
 {
 	const char *mountpoint = options->mountpoint;
 	char differ[1024];
+	bool in_place;
 
 	for (;; wait_a_moment()) {
 		const char *why;
-		char *text = options_file_read(mountpoint, &why);
+		char *text = options_file_read(mountpoint, /* waits = */ true, &why);
 		struct counts_of now;
 		int status = -1;
 
@@ -116,7 +117,7 @@ static int await(const struct options *options, const struct counts_of *before)
 				"the new program did not serve, and the mount goes on as it "
 				"was: see its log");
 		else if (now.reloads > before->reloads)
-			status = *options_differ(options, text, differ, sizeof(differ))
+			status = *options_differ(options, text, differ, sizeof(differ), &in_place)
 			                 ? refused_by(mountpoint, "the mount runs with %s", differ)
 			                 : 0;
 		else if (now.refused > before->refused)

@@ -386,13 +386,19 @@ const char *mountpoint_refusal(const char *path)
 	return NULL;
 }
 
-char *mountpoint_prepare(const char *path, const char **ret_why)
+const char *mountpoint_silence(const char *path)
 {
 	int asked = mountpoint_ask(look_there, (void *)path);
+
+	return asked < 0 ? mountpoint_unasked(asked) : NULL;
+}
+
+char *mountpoint_prepare(const char *path, const char **ret_why)
+{
 	char *result = NULL, *there;
 
-	*ret_why = mountpoint_unasked(asked);
-	if (asked < 0)
+	*ret_why = mountpoint_silence(path);
+	if (*ret_why)
 		return NULL;
 	there = realpath(path, NULL);
 	if (!there)

@@ -20,6 +20,8 @@
 int mountpoint_ask(int (*look)(void *ctx), void *ctx);
 /* Why not, for people: an -errno of it. */
 const char *mountpoint_unasked(int error);
+/* Why what is mounted at the path cannot be asked; NULL: it answers, or nothing is mounted. */
+const char *mountpoint_silence(const char *path);
 /* Why the kernel would abort a new mount while a process waits for a lock, and what to do (Linux
  * 6.15 and later, sysctls); NULL: the kernel would not. */
 const char *mountpoint_aborted(bool is_mounted);

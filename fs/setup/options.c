@@ -20,9 +20,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TICK_TIME_US (2 * 1000000LL) /* if it is not given */
+
 static const char usage[] =
 	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
 	"       zklockfs --check [-o OPTION[,OPTION...]] SERVERS[/ROOT] [MOUNTPOINT]\n"
+	"       zklockfs --check [-o OPTION[,OPTION...]] MOUNTPOINT\n"
 	"       zklockfs --reload [-o OPTION[,OPTION...]] [SERVERS[/ROOT]] MOUNTPOINT\n"
 	"\n"
 	"Mounts the locks of a ZooKeeper ensemble. Each directory is a lock: opening its\n"
@@ -263,7 +266,7 @@ static bool read_durations(const struct raw *raw, struct options *options, int *
 {
 	return read_duration("session_timeout", raw->session_timeout, 15 * 1000000LL, 1,
 	                     &options->session_timeout_us, ret_status) &&
-	       read_duration("tick_time", raw->tick_time, 2 * 1000000LL, 1, &options->tick_time_us,
+	       read_duration("tick_time", raw->tick_time, TICK_TIME_US, 1, &options->tick_time_us,
 	                     ret_status) &&
 	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL, 1,
 	                     &options->connect_timeout_us, ret_status) &&
@@ -452,7 +455,8 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 		                strchr(raw->source, '=') ? raw->source : raw->extra);
 	if (!raw->source || (!raw->mountpoint && !raw->check))
 		return complain(ret_status, EXIT_USAGE, "%s",
-		                raw->source ? "no mount point given" : "no servers given");
+		                raw->source || raw->reload || raw->remount ? "no mount point given"
+		                                                           : "no servers given");
 	options->foreground = raw->foreground || raw->debug;
 	options->debug = raw->debug;
 	options->check = raw->check;
@@ -648,6 +652,20 @@ static char *line_value(const char *text, const char *name)
 	return NULL;
 }
 
+/* Why a mount that has the one value keeps it; NULL: it may go on with the other. */
+static const char *kept_forbids(const struct kept *kept, const char *old, const char *new)
+{
+	int64_t old_us = TICK_TIME_US, new_us = TICK_TIME_US;
+
+	if (!kept->forbids || strcmp(old, new) == 0)
+		return NULL;
+	if (kept->grows) { /* a tick that is not given is "-" */
+		(void)duration_parse(old, &old_us);
+		(void)duration_parse(new, &new_us);
+	}
+	return kept->grows && new_us >= old_us ? NULL : kept->forbids;
+}
+
 const char *options_forbid(const struct options *was, const struct options *wanted)
 {
 	char before[NUMBER_MAX], after[NUMBER_MAX];
@@ -656,34 +674,34 @@ const char *options_forbid(const struct options *was, const struct options *want
 	for (const struct kept *kept = kept_options; kept->name; kept++) {
 		const char *old = kept_value(kept, was, before);
 		const char *new = kept_value(kept, wanted, after);
-		int64_t old_us, new_us;
+		const char *forbids = kept_forbids(kept, old, new);
 
-		if (!kept->forbids || strcmp(old, new) == 0)
-			continue;
-		memcpy(&old_us, (const char *)was + kept->at, sizeof(old_us));
-		memcpy(&new_us, (const char *)wanted + kept->at, sizeof(new_us));
-		if (kept->grows && new_us >= old_us)
+		if (!forbids)
 			continue;
 		snprintf(why, sizeof(why), "%s cannot change from %s to %s in place: %s",
-		         kept->name, old, new, kept->forbids);
+		         kept->name, old, new, forbids);
 		return why;
 	}
 	return NULL;
 }
 
-const char *options_differ(const struct options *options, const char *text, char *room, size_t size)
+const char *options_differ(const struct options *options, const char *text, char *room, size_t size,
+                           bool *ret_in_place)
 {
 	char number[NUMBER_MAX];
 	size_t len = 0;
 
 	*room = '\0';
+	*ret_in_place = true;
 	for (const struct kept *kept = kept_options; kept->name && len < size; kept++) {
 		const char *wanted = kept_value(kept, options, number);
 		char *has = line_value(text, kept->name);
 
-		if (has && strcmp(has, wanted) != 0)
+		if (has && strcmp(has, wanted) != 0) {
 			len += (size_t)snprintf(room + len, size - len, "%s%s %s, and not %s",
 			                        len ? "; " : "", kept->name, has, wanted);
+			*ret_in_place &= !kept_forbids(kept, has, wanted);
+		}
 		free(has);
 	}
 	return room;
@@ -711,7 +729,9 @@ static bool names_source(const struct raw *raw)
 static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source, int *ret_status)
 {
 	const char *mountpoint = raw->mountpoint ? raw->mountpoint : raw->source, *why;
-	char *text = options_file_read(mountpoint, &why);
+	const char *silence = raw->check ? mountpoint_silence(mountpoint) : NULL;
+	char *text =
+		silence ? NULL : options_file_read(mountpoint, /* waits = */ !raw->check, &why);
 	char *servers = text ? line_value(text, "servers") : NULL;
 	char *root = text ? line_value(text, "root") : NULL;
 	bool ok = servers && root && asprintf(ret_source, "%s%s", servers, root) >= 0;
@@ -725,8 +745,13 @@ static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source
 	free(servers);
 	free(root);
 	if (!ok)
-		complain(ret_status, EXIT_MOUNT, "%s: %s", mountpoint,
-		         text ? strerror(ENOMEM) : why);
+		complain(ret_status, EXIT_MOUNT, "%s: %s%s", mountpoint,
+		         text      ? strerror(ENOMEM)
+		         : silence ? silence
+		                   : why,
+		         raw->check && !text
+		                 ? "; to check what a mount needs, name the servers, too"
+		                 : "");
 	free(text);
 	return ok;
 }
@@ -757,7 +782,7 @@ static bool parse_behind(struct raw *raw, int argc, char **argv, char *opts)
 	return ok;
 }
 
-/* Of a mount that is to change: the words again, behind what it has. */
+/* Of a mount that is there: the words again, behind what it has. */
 static bool parse_again(struct raw *raw, int argc, char **argv, int *ret_status)
 {
 	char *opts = NULL, *source = NULL;
@@ -782,8 +807,11 @@ static bool parse_again(struct raw *raw, int argc, char **argv, int *ret_status)
 
 static bool is_partial(const struct raw *raw)
 {
-	return !raw->help && !raw->version && !raw->bad && !raw->extra && raw->source &&
-	       (raw->remount ? raw->mountpoint != NULL : raw->reload && !raw->mountpoint);
+	if (raw->help || raw->version || raw->bad || raw->extra || !raw->source)
+		return false;
+	if (raw->remount)
+		return raw->mountpoint != NULL;
+	return !raw->mountpoint && (raw->reload || (raw->check && *raw->source == '/'));
 }
 
 bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,

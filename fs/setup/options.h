@@ -60,8 +60,8 @@ char *options_args(const struct options *options, size_t *ret_len);
 /* Why a mount with the one cannot go on with the others. Good until the next call. NULL: it can. */
 const char *options_forbid(const struct options *was, const struct options *wanted);
 /* What a mount runs with, by its text, and these options do not say: "on_lost none, and not term;
- * ..." Returns `room`; "": nothing. */
-const char *options_differ(const struct options *options, const char *text, char *room,
-                           size_t size);
+ * ..." Returns `room`; "": nothing. *ret_in_place: a reload would take these options. */
+const char *options_differ(const struct options *options, const char *text, char *room, size_t size,
+                           bool *ret_in_place);
 
 #endif

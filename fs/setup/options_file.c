@@ -44,12 +44,10 @@ static void supervise(const char *mountpoint)
 	                                                           : EXIT_MOUNT);
 }
 
-/* A descriptor, or -1 and errno. */
 int options_file_open(const char *mountpoint, int flags)
 {
 	char path[4200];
 
-	supervise(mountpoint);
 	snprintf(path, sizeof(path), "%s/.zklockfs/options", mountpoint);
 	return open(path, flags | O_CLOEXEC);
 }
@@ -84,7 +82,7 @@ static bool is_mounted(const char *mountpoint)
 	return mounted;
 }
 
-char *options_file_read(const char *mountpoint, const char **ret_why)
+char *options_file_read(const char *mountpoint, bool waits, const char **ret_why)
 {
 	char *text = NULL;
 
@@ -93,6 +91,8 @@ char *options_file_read(const char *mountpoint, const char **ret_why)
 		errno = ENODEV;
 		return NULL;
 	}
+	if (waits)
+		supervise(mountpoint);
 	text = read_text(mountpoint);
 	if (!text)
 		*ret_why = errno == ENOENT ? "its program is too old to say its options: reload "

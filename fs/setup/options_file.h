@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * options_file.h - .zklockfs/options of a mount, for a command that may wait for it. If the mount
- * does not answer for long, this process says so and ends.
+ * options_file.h - .zklockfs/options of a mount.
  */
 #ifndef FS_OPTIONS_FILE_H
 #define FS_OPTIONS_FILE_H
+
+#include <stdbool.h>
 
 /* How it went, behind the lines of options_text(): */
 #define OPTIONS_FILE_RELOADS "reloads"     /* so many have taken over */
@@ -12,8 +13,10 @@
 #define OPTIONS_FILE_REFUSED "refused"     /* so many could not, since the last takeover, */
 #define OPTIONS_FILE_WHY "why"             /*   and why the last could not */
 
-/* The text. Malloced; NULL: *ret_why, and errno, ENOENT if the program of the mount is too old. */
-char *options_file_read(const char *mountpoint, const char **ret_why);
+/* The text. Malloced; NULL: *ret_why, and errno, ENOENT if the program of the mount is too old.
+ * `waits`: for a mount that reloads. If it does not answer for long, this process says so and ends,
+ * here or later. */
+char *options_file_read(const char *mountpoint, bool waits, const char **ret_why);
 /* A descriptor; or -1 and errno. */
 int options_file_open(const char *mountpoint, int flags);
 

@@ -182,13 +182,17 @@ def at_three(a):
     run_ones = []
     for _, answer in rows('| question | command |'):
         for text in words(answer):
+            if text.startswith('zklockfs '):
+                status, out, err = command([ZKLOCKFS, *text.replace('/mnt/locks', a.directory).split()[1:]])
+                check(status == 0 and 'the mount runs with these options' in out, f'{text}: {status} {out}{err}')
+                run_ones.append('--check')
             if not text.startswith('zklock ') and text != 'zklocktop':
                 continue
             text = text.replace('LOCK', 'build') + (' -V' if text == 'zklocktop' else '')
             status, out, err = command(['sh', '-c', text], env=environment(a))
             check(status == (BUSY if ' why ' in text else 0) and out, f'{text}: {status} {out}{err}')
             run_ones.append(text.split()[1])
-    check_equal(run_ones, ['why', 'ls', '-V', 'history', 'status', 'evict'], 'what was run')
+    check_equal(run_ones, ['why', 'ls', '-V', 'history', 'status', 'evict', '--check'], 'what was run')
     taker.state()
     until(lambda: a.queue('build') == [], 'the evicted entry goes')
     taker.kill()

@@ -552,8 +552,11 @@ static void sources_with_their_reason(void **state)
 		PARSE(&run, "-o", fronts[i % 2], rows[i / 2].source, rows[i / 2].mountpoint);
 		expect_refused(&run, 1, rows[i / 2].why, rows[i / 2].source);
 	}
-	PARSE(&run, "--check", "/locks");
-	expect_refused(&run, 1, "ROOT stands behind the servers", "/locks, and no mount point");
+	PARSE(&run, "--check", "/usr");
+	expect_refused(&run, 32, "no zklockfs is mounted there; to check what a mount needs, name",
+	               "a mount point, and no servers");
+	PARSE(&run, "--reload");
+	expect_refused(&run, 1, "no mount point given", "--reload alone");
 }
 
 static void bad_durations(void **state)
@@ -747,16 +750,31 @@ static void in_place(void **state)
 
 static void differences(void **state)
 {
+	static const struct {
+		const char *text, *differ;
+		bool in_place;
+	} rows[] = {
+		{"on_lost: kill\nroot: /locks\nnews: 1\n", "on_lost kill, and not term", true},
+		{"on_lost: term\n", "", true},
+		{"session_timeout: 10s\n", "session_timeout 10s, and not 15s", true},
+		{"session_timeout: 15001ms\n", "session_timeout 15001ms, and not 15s", false},
+		{"tick_time: 2s\n", "tick_time 2s, and not -", true},
+		{"tick_time: 3s\n", "tick_time 3s, and not -", false},
+		{"host: other\non_lost: none\n",
+	         "on_lost none, and not term; host other, and not this", false},
+	};
 	char room[256];
+	bool in_place;
 	struct run run;
 
 	(void)state;
-	ACCEPT(&run, "-o", "on_lost=term", "zk1", "/usr");
-	assert_string_equal(options_differ(&run.options, "on_lost: kill\nroot: /locks\nnews: 1\n",
-	                                   room, sizeof(room)),
-	                    "on_lost kill, and not term");
-	assert_string_equal(options_differ(&run.options, "on_lost: term\n", room, sizeof(room)),
-	                    "");
+	ACCEPT(&run, "-o", "on_lost=term,host=this", "zk1", "/usr");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		assert_string_equal(
+			options_differ(&run.options, rows[i].text, room, sizeof(room), &in_place),
+			rows[i].differ);
+		assert_int_equal(in_place, rows[i].in_place);
+	}
 	options_free(&run.options);
 }
 

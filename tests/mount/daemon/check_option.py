@@ -268,7 +268,7 @@ def mount_points(checks, source):
     check(status == 0 and 'ok     mount point: empty;' in out, f'without statx(2): {status}, {out}{err}')
     check(not set_immutable(point, False), 'it was changed')
     check_equal(besides_usual(command([ZKLOCKFS, source, point])), (0, '', ''), 'the mount')
-    at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready')
+    at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready; a start is refused until it is unmounted\n')
     at(point, 0, clocks(point))
     daemons = checks.case.daemons()
     for pid in daemons:
@@ -290,8 +290,16 @@ def mount_points(checks, source):
     dash = checks.case.mount_point() + '/zk-locks'
     os.mkdir(dash)
     name = dash.strip('/').replace('-', '\\x2d').replace('/', '-')
+    units = [f'{place}/systemd/system/zklockfs@.service' for place in ('/etc', '/run', '/usr/local/lib', '/usr/lib', '/lib')]
+    if not any(map(os.path.exists, units)):
+        at(dash, 0, 'ok     unit: no zklockfs@.service is installed')
+    os.makedirs(checks.case.directory + '/lib/systemd/system')
+    with open(checks.case.directory + '/lib/systemd/system/zklockfs@.service', 'w', encoding='ascii'):
+        pass
+    check_equal(command(['mount', '--bind', checks.case.directory + '/lib', '/usr/local/lib'])[0], 0, 'a unit')
     at(dash, 0, f"ok     unit: systemctl enable --now 'zklockfs@{name}', with its settings in "
                 f"/etc/zklockfs/{name.replace(chr(92), '')}.conf")
+    check_equal(command(['umount', '/usr/local/lib'])[0], 0, 'umount')
 
     mine = checks.case.mount_point()
     os.chown(mine, ALICE, ALICE)

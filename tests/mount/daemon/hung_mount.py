@@ -15,9 +15,9 @@ def test(case):
     source = f'127.0.0.1:{server.port}/locks'
     os.kill(a.daemon, signal.SIGSTOP)
     try:
-        for words in ([], ['--check']):
+        for words in ([source], ['--check', source], ['--check']):
             watch = Stopwatch()
-            status, out, err = command([ZKLOCKFS, *words, source, a.directory])
+            status, out, err = command([ZKLOCKFS, *words, a.directory])
             check_equal(status, 32, out + err)
             check('does not answer' in out + err and 'dead' not in out + err, out + err)
             check('--check' in words or err.count('\n') == 1, err)

@@ -53,8 +53,8 @@ def test(case):
         check_user(errno.EACCES, uid, os.listdir, point)
 
     source = f'127.0.0.1:{server.port}/locks'
-    check_says('ok     mount point: zklockfs is mounted there, for another user\n', source, point, 0)
-    check_says('ok     mount point: zklockfs is mounted there, state: ready\n', source, point, ALICE)
+    check_says('ok     mount point: zklockfs is mounted there, for another user; ', source, point, 0)
+    check_says('ok     mount point: zklockfs is mounted there, state: ready; ', source, point, ALICE)
 
     def take():
         case.takers.append(Taker(lock_file, os.O_RDWR, ALICE))

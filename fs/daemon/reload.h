@@ -61,9 +61,9 @@ int reload_change(struct reload *reload, const char *args, size_t len);
 void reload_give_up(struct reload *reload, const char *why);
 /* Hears that this child of the daemon has ended. */
 void reload_reap(struct reload *reload, pid_t pid, int status);
-/* For the loop: how long until reload_process() has something to do. It is called in every turn
- * while a reload is under way. `settled`: the loop itself has nothing half done. If the reload
- * succeeds, it does not return. */
+/* reload_wait() says how long until reload_process() has something to do. The loop calls both in
+ * every turn while a reload is under way. `settled`: the loop itself has nothing half done. If the
+ * reload succeeds, reload_process() does not return. */
 bool reload_is_under_way(const struct reload *reload);
 int64_t reload_wait(const struct reload *reload);
 void reload_process(struct reload *reload, bool settled);

@@ -66,7 +66,7 @@ void supervisor_leaves(void);
 /* A signal to a whole process group, or to all processes of a unit, comes to the daemon twice: the
  * supervisor passes it on, too. True: this is the second one of the two. */
 bool supervisor_repeats(const struct signalfd_siginfo *info, int64_t now_us);
-/* For the loop's poll(2), or -1. When it is readable, supervisor_listen() is to be called. */
+/* The descriptor that the loop polls, or -1. When it is readable, call supervisor_listen(). */
 int supervisor_fd(void);
 void supervisor_listen(void);
 /* Whether the program after an exec is to have this supervisor. */

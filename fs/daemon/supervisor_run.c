@@ -438,7 +438,7 @@ static bool has_limit(const struct supervisor *supervisor)
 	return supervisor->stage == SUPERVISOR_RELOADS || supervisor->stage == SUPERVISOR_RESTARTS;
 }
 
-/* For poll(2). */
+/* How long poll(2) may wait; -1: without limit. */
 static int wait_ms(const struct supervisor *supervisor)
 {
 	int64_t left = supervisor->until_us - clock_now_us();

@@ -30,8 +30,8 @@ static struct dir *dir_of(struct open_file *file)
 	return (struct dir *)file;
 }
 
-/* Of each name its type, a letter, the name and a byte 0. So an offset is where a name begins, and
- * can be told from others, which lseek(2) may have made up. */
+/* Each name takes a letter for its type, the name and a byte 0. So an offset is where a name
+ * begins, and can be told from others, which lseek(2) may have made up. */
 static void add_name(struct dir_list *list, const char *name, mode_t type)
 {
 	size_t size = 1 + strlen(name) + 1;

@@ -80,7 +80,7 @@ static void dir_made(void *ctx, int err, const struct lc_lock_info *info)
 		lookup_reply_lock(ctx, info);
 }
 
-/* As it is on other filesystems: below a directory with setgid everything is its group's. */
+/* What is made below a directory with setgid is its group's, as on other filesystems. */
 static struct lc_attributes new_attributes(const struct frontend *front, const struct node *parent,
                                            const struct request *req, mode_t mode)
 {
@@ -197,8 +197,9 @@ static void entry_evicted(void *ctx, int err)
 	parked_done(parked, err);
 }
 
-/* As if `evict` were written to the entry. But an open for writing waits for whoever has a lease on
- * the file (F_SETLEASE), and no tool that walks through a tree does this by accident. */
+/* Setting the attribute does what writing `evict` to the entry does. But an open for writing waits
+ * for whoever has a lease on the file (F_SETLEASE), and no tool that walks through a tree sets an
+ * attribute by accident. */
 static void set_xattr(fuse_req_t fuse, fuse_ino_t ino, const char *name, const char *value,
                       size_t size, int flags)
 {

@@ -72,7 +72,7 @@ static void found(void *ctx, int err, const struct lc_lock_info *info)
 	node_unref(front->nodes, directory);
 }
 
-/* It is no lock, or known. */
+/* The name is that of no lock, or what is known of the lock is still good. */
 static bool is_needless(const struct frontend *front, const struct node *directory,
                         const char *name)
 {

@@ -50,7 +50,7 @@ void text_reply(struct frontend *front, struct request *req, struct node *node, 
 /* An OPEN whose text has to be asked for. */
 struct opening {
 	struct parked parked;
-	/* Of an entry: */
+	/* Only if the text is about an entry: */
 	int64_t renewed_ago_ms; /* lc_renewed(); -1: not known */
 	int64_t asked_us;       /*   when that was asked */
 };
@@ -251,7 +251,7 @@ void text_open(struct frontend *front, struct request *req, struct node *node, i
 			            value_empty(&opening->parked, value_opened_empty));
 		return;
 	}
-	/* Which lock it is that `slots` belongs to has to be asked. */
+	/* The lock that `slots` belongs to has to be asked for. */
 	if (access == O_WRONLY && node->kind != NODE_SLOTS) {
 		text_reply(front, req, node, NULL, 0, 0);
 		return;

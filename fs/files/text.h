@@ -34,7 +34,7 @@ int evict_entry(struct parked *parked, lc_done_fn *done);
 
 /* ---- value.c ---- */
 
-/* For park_change(): the value is to be empty. -EACCES: not by the parked request's process. */
+/* Empties the value, for park_change(). -EACCES: the parked request's process may not. */
 int value_empty(struct parked *parked, lc_done_fn *done);
 
 void value_write(struct text_file *file, struct request *req, const char *data, size_t size,

@@ -87,7 +87,7 @@ static void drop_step(struct step *step)
 
 /* ---- one lock ---- */
 
-/* It is no lock, and everybody may list it. */
+/* The root is no lock, and everybody may list it. */
 static bool is_root(const struct step *step)
 {
 	return *step->path == '\0';
@@ -113,7 +113,7 @@ static void answer_step(struct step *step, int error)
 	tell_caller(walk);
 }
 
-/* It will be listed in its turn: now, or when another one has been. */
+/* The step's lock will be listed in its turn: now, or when another one has been. */
 static void want_list(struct step *step)
 {
 	step->kind = STEP_STATED;

@@ -139,7 +139,8 @@ static void end_look(struct guard *guard, const struct search_lost *lost)
 	guard->quiet = !search_found(guard->search);
 	if (guard->quiet && took * LOOK_SELDOM > pause)
 		pause = took * LOOK_SELDOM;
-	/* And no more than half of the time: those who are to end, and the daemon, want to run. */
+	/* Looking takes half of the time at most: those who are to end, and the daemon, want to
+	 * run. */
 	if (!guard->quiet && now - lost->newest_us < LOOK_SLOWLY_AFTER_US)
 		pause = took > LOOK_US ? took : LOOK_US;
 	guard->look_us = now + pause;
@@ -240,8 +241,8 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	};
 
 	prctl(PR_SET_NAME, "zklockfs-guard");
-	/* It ends with the daemon, not with a signal to both; and it must outlive one
-	 * that is killed. */
+	/* The guardian ends with the daemon, not with a signal to both; and it must outlive a
+	 * daemon that is killed. */
 	signals_ignore_leaving();
 	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);

@@ -8,7 +8,7 @@
 
 #include "guard/slots.h"
 
-/* Of a process that was just forked. `fd`: to the daemon; all others are closed. */
+/* The life of a process that was just forked. `fd`: to the daemon; all others are closed. */
 _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost);
 
 #endif

@@ -97,11 +97,11 @@ bool guardian_start(enum on_lost on_lost, struct guardian **ret_guardian);
 void guardian_end(struct guardian *guardian, bool clean);
 
 /* All for the daemon; a NULL guardian is no guardian. */
-/* Which mount's lock files these are: mountpoint_identify(). */
+/* Says which mount's lock files these are: mountpoint_identify(). */
 void guardian_mounted(struct guardian *guardian, int mount_id, const char *device);
 /* Without a deadline, as at first, it takes nobody for a loser. */
 void guardian_deadline(struct guardian *guardian, int64_t deadline_us);
-/* It was told to end clean; who told it did not live to record that. False for NULL. */
+/* The guardian was told to end clean; who told it did not live to record that. False for NULL. */
 bool guardian_leaves(const struct guardian *guardian);
 /* A process that has a lock file open. */
 struct guarded {
@@ -130,9 +130,9 @@ void guardian_free_released(struct guardian *guardian);
  * that have the lock file open are stopped until the slot is released. */
 void guardian_lose(struct guardian *guardian, int slot);
 
-/* For the loop's poll(2), -1 without one. The guardian says nothing, so what can be read is its
- * end: when it is readable ask guardian_lives(). If it is false guardian_hold() fails from then
- * on. */
+/* The descriptor that the loop polls, -1 without a guardian. The guardian says nothing, so what can
+ * be read is its end: when it is readable ask guardian_lives(). If it is false guardian_hold()
+ * fails from then on. */
 int guardian_fd(const struct guardian *guardian);
 /* A descriptor, too: of what both halves share. */
 int guardian_page(const struct guardian *guardian);

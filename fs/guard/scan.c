@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of this process's own CPU time, for one descriptor of another process: it is expensive. Most take
- * 5 us. */
+/* From so much of this process's own CPU time on, one descriptor of another process is expensive.
+ * Most take 5 us. */
 #define EXPENSIVE_US 100
 
 /* "ino:" is in fdinfo since Linux 5.14, near its beginning. */

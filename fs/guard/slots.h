@@ -26,7 +26,7 @@ enum slot_state {
 #define NEXT_GENERATION(word, state) \
 	((((word) >> STATE_BITS) + 1) << STATE_BITS | (unsigned)(state))
 
-/* Of a lock's path; the rest of a longer one is left out. */
+/* So much of a lock's path is kept; the rest of a longer one is left out. */
 #define SLOT_LOCK_MAX 255
 
 struct slot {

@@ -55,7 +55,7 @@ void stop_name(struct stops *stops, const struct stop *stop, int signal,
 /* At once. */
 void stop_send(struct stops *stops, const struct stop *stop, int signal,
                const struct stop_names *names);
-/* It has the lock's file open, and its user may not be signalled for the taker. */
+/* The process has the lock's file open, and its user may not be signalled for the taker. */
 void stop_spare(struct stops *stops, const struct stop *stop);
 /* All processes were looked at, but for so many that may not be; the slot is lost still. */
 void stop_note_unseen(struct stops *stops, int slot, unsigned word, unsigned unseen);

@@ -66,8 +66,8 @@ struct hold_kind {
 	/* The lock is held: claim_join(), and answer the request. Or answer an error. If no claim
 	 * has joined then, the lock is given back. `ctx` belongs to the kind from now on. */
 	void (*granted)(struct hold *hold, struct request *req);
-	/* Of a request with a lineage: while it waited, the lock was granted to its process or to
-	 * an ancestor, by the hold `family`. claim_join() that hold, and answer the request. `ctx`
+	/* While a request with a lineage waited, the lock was granted to its process or to an
+	 * ancestor, by the hold `family`. claim_join() that hold, and answer the request. `ctx`
 	 * belongs to the kind from now on, and `waiting` is gone afterwards. */
 	void (*found)(struct hold *waiting, struct hold *family, struct request *req);
 	/* The granted lock is lost; pollers are woken next. NULL: nothing is to be done. */
@@ -178,7 +178,7 @@ unsigned holds_lost(const struct frontend *front, const struct hold **ret_first)
  * gone already. */
 void holds_end(struct frontend *front);
 
-/* For the loop: how long until holds_process() has something to do. It is called in every turn. */
+/* How long until holds_process() has something to do. The loop calls both in every turn. */
 int64_t holds_wait(const struct frontend *front);
 void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke);
 

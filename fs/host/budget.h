@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-/* Of one user, and of all together: ENFILE. Root has the second limit only, and all others leave
- * root the last part of that. */
+/* What one user may have, and all together; more is ENFILE. Root has the second limit only, and all
+ * others leave root the last part of that. */
 #define BUDGET_USER_BYTES (8 * 1024 * 1024)
 #define BUDGET_BYTES (64 * 1024 * 1024)
 #define BUDGET_ROOT_BYTES (8 * 1024 * 1024)
@@ -36,7 +36,7 @@ struct budget {
 void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
 /* The same for an object that also has a descriptor. */
 void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
-/* It costs so much more from now on: 0, or -ENFILE. */
+/* The object costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
 /* The user who asked for it. */
 uid_t budget_uid(const void *memory);

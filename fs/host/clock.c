@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <poll.h>
 
-/* For so long the time slept is good, if the clocks stay together but for MOVED_NS. */
+/* How long the time slept is good, if the clocks stay together but for MOVED_NS. */
 #define FOUND_NS 1000000
 #define MOVED_NS (CLOCK_BRACKET_NS / 4)
 

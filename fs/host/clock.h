@@ -30,7 +30,7 @@ int64_t clock_now_us(void);
 /* One of the kernel's clocks, in nanoseconds. */
 int64_t clock_read_ns(clockid_t id);
 
-/* As poll(2) of one descriptor, until this moment of clock_now_us(). A signal ends no wait. */
+/* poll(2) of one descriptor, until this moment of clock_now_us(). A signal ends no wait. */
 int clock_poll(int fd, short events, int64_t until_us);
 
 #endif

@@ -18,7 +18,8 @@ typedef void helper_work_fn(int fd, size_t number, char *word, const void *ctx);
  * which is read without waiting; or -errno. The caller reaps. */
 int helper_start(const char *name, const char *list, helper_work_fn *work, const void *ctx,
                  int *ret_fd);
-/* Of the descriptors from 3 on that one stays, as 3, close-on-exec: returns it, or -1 and errno. */
+/* Closes all descriptors from 3 on but `fd`, which becomes 3, close-on-exec. Returns it, or -1 and
+ * errno. */
 int helper_keep_only(int fd);
 /* The next exec closes all descriptors from 3 on. False: some may stay; errno. */
 bool helper_close_by_exec(void);

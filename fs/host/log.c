@@ -33,7 +33,7 @@
 #define TEXT_MAX 2048
 #define LINE_MAX (TEXT_MAX + 64)
 #define FINISH_MS 1000
-/* For some thousand lines that wait while the log's child gets no processor. */
+/* Some thousand lines may wait while the log's child gets no processor. */
 #define WAITING_BYTES (2 << 20)
 
 static int syslog_fd = -1;
@@ -378,7 +378,7 @@ static void write_for_parent(int fd)
 	ssize_t n;
 
 	prctl(PR_SET_NAME, "zklockfs-log");
-	/* It ends with the daemon, not with a signal to both. */
+	/* The log's child ends with the daemon, not with a signal to both. */
 	signals_ignore_leaving();
 	signal(SIGUSR2, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
@@ -397,7 +397,7 @@ static void write_for_parent(int fd)
 	_exit(0);
 }
 
-/* As root of the host; for others it stays at some 250 lines. */
+/* Only root of the host may do so; for others it stays at some 250 lines. */
 static void widen_socket(void)
 {
 	(void)setsockopt(child.fd, SOL_SOCKET, SO_SNDBUFFORCE, &(int){WAITING_BYTES}, sizeof(int));

@@ -49,14 +49,14 @@ void log_to_syslog(bool and_stderr);
 void log_to_child(void);
 /* Before that: processes that are forked meanwhile can write by that child, too. */
 void log_prepare_child(void);
-/* That child has ended, and there is another one. False: it is not that child. */
+/* The log's child has ended, and there is another one. False: `pid` is not that child. */
 bool log_reap(pid_t pid);
 /* In the guardian, and in all that it forks, which share the limits: lines go by the log's child,
  * or to syslog, also when the daemon is dead. */
 void log_in_guardian(void);
 /* In every turn: lines that could not be written are told when their time is over. */
 void log_tend(void);
-/* It has a second to write what is left. */
+/* The log's child has a second to write what is left. */
 void log_finish(void);
 
 /* Counts the lines that the log's child could not write, too (counts.h); the guardian's are not. */

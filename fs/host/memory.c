@@ -16,7 +16,7 @@
  * that is freed would raise it. */
 #define LARGE_BYTES (128 * 1024)
 #define SCORE "/proc/self/oom_score_adj"
-/* As much as a tenth of all memory. */
+/* The score of a tenth of all memory. */
 #define SCORE_STEP 100
 #define SCORE_MAX 1000
 /* So many waiters have some two MiB. */

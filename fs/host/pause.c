@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define SECOND_NS 1000000000LL
-/* For so long a counter is compared with the clock before it is believed; and then ever
- * longer, so that the error of a guess never grows to a step before the next one. */
+/* How long a counter is compared with the clock before it is believed; and then ever longer, so
+ * that the error of a guess never grows to a step before the next one. */
 #define LEARN_LEAST_NS (SECOND_NS / 50)
 #define LEARN_MOST_NS (10 * SECOND_NS)
 
@@ -162,7 +162,7 @@ bool pauses_look(struct pauses *pauses)
 	return jumped;
 }
 
-/* It is cancelled when the clock is set, and never goes off. */
+/* The timer is cancelled when the clock is set, and never goes off. */
 void pauses_wake(struct pauses *pauses)
 {
 	const struct itimerspec never = {.it_value.tv_sec = 9000000000}; /* in the year 2255 */

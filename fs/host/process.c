@@ -26,7 +26,7 @@
 
 /* ---- asking by a pidfd, or by status ---- */
 
-/* Of linux/pidfd.h, which may be older here than the kernel. */
+/* The kernel's linux/pidfd.h has these; the one here may be older than the kernel. */
 #define OF_A_THREAD O_EXCL /* PIDFD_THREAD, since 6.9 */
 #define INFO_PID 1         /* PIDFD_INFO_* */
 #define INFO_CREDS 2
@@ -117,8 +117,8 @@ bool process_read(pid_t pid, struct process *ret_process)
 	char state;
 	int parent;
 
-	/* Of its first thread: for the whole process the kernel adds up what every thread of it
-	 * has used, which takes milliseconds where there are thousands. */
+	/* The stat of its first thread is read: for that of the whole process the kernel adds up
+	 * what every thread has used, which takes milliseconds where there are thousands. */
 	snprintf(file, sizeof(file), "task/%d/stat", (int)pid);
 	if (pid <= 0 || !proc_read_of(pid, file, text, sizeof(text)))
 		return false;

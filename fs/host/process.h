@@ -90,7 +90,7 @@ bool process_hold(pid_t pid, struct process *ret_process);
 /* Sets pid, and pidfd or start, of a process that runs. False: there is none of that number. */
 bool process_open(pid_t pid, struct process *ret_process);
 void process_close(struct process *process);
-/* It has not ended meanwhile: the files that were read by its number were its own. */
+/* The process has not ended meanwhile: files that were read by its number were its own. */
 bool process_runs(const struct process *process);
 /* 0, or an errno. ESRCH: it has ended. */
 int process_signal(const struct process *process, int signal);
@@ -102,8 +102,8 @@ int process_signal(const struct process *process, int signal);
  * have are for what it cannot do without. */
 #define PROCESS_FDS_RESERVED 128
 int process_watch(pid_t pid);
-/* It is not wanted any more; -1: nothing. The next process_watch() of that process may give it
- * again: a program that takes a lock in a loop is watched each time. */
+/* The pidfd is not wanted any more; -1: there is none. The next process_watch() of that process may
+ * give it again: a program that takes a lock in a loop is watched each time. */
 void process_unwatch(pid_t pid, int pidfd);
 void process_limit_fds(uint64_t most);
 /* False for -1. A zombie does not live. */

@@ -24,7 +24,8 @@ struct covers {
 void covers_init(struct covers *covers);
 void covers_finish(struct covers *covers);
 
-/* For the loop, as lc_prepare() and lc_process(), once the mount serves. `device`: of the mount. */
+/* The loop calls both, like lc_prepare() and lc_process(), once the mount serves. `device`: of the
+ * mount. */
 enum { COVERS_TREE, COVERS_READER, COVERS_POLLED };
 int64_t covers_prepare(const struct covers *covers, int64_t now_us,
                        struct pollfd ret_fds[COVERS_POLLED]);

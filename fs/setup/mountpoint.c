@@ -205,7 +205,7 @@ bool mountpoint_stays_dead(const char *path, int limit_ms)
 	int tree = open(MOUNTS_OWN, O_RDONLY | O_CLOEXEC), changes = 1;
 	bool dead;
 
-	/* It looks once more when the time is over. */
+	/* The mount point is looked at once more when the time has passed. */
 	while ((dead = is_dead_at(path) && mountpoint_is_zklockfs(path)) && changes > 0)
 		changes = clock_poll(tree, POLLPRI, until_us);
 	if (tree >= 0)

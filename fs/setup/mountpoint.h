@@ -47,9 +47,9 @@ char *mountpoint_source(const char *path);
 bool mountpoint_is_gone(const char *device);
 /* A mount with that device is somewhere in the tree. */
 bool mountpoint_lists(const char *device);
-/* Which other filesystem is mounted below the path, and by whom: the last, and how many more; ""
- * for none. `device`: of the mount that is there. For people; in words of mountinfo(5), which have
- * neither blanks nor line ends. */
+/* Says which other filesystem is mounted below the path, and by whom: the last, and how many more;
+ * "" for none. `device`: of the mount that is there. The text is for people, in words of
+ * mountinfo(5), which have neither blanks nor line ends. */
 void mountpoint_covered(const char *path, const char *device, char *text, size_t size);
 /* A dead zklockfs is there, and still is after the limit: an unmount by force ends the connection
  * first. May wait: never in the loop. */

@@ -92,7 +92,7 @@ static const struct fuse_opt table[] = {
 	VALUE("drain", drain),
 	VALUE("host", host),
 	VALUE("clients", clients),
-	/* Of former versions; it does nothing. */
+	/* Former versions had metrics_locks=; it does nothing. */
 	FUSE_OPT_KEY("metrics_locks=", FUSE_OPT_KEY_DISCARD),
 	VALUE("on_lost", on_lost),
 	VALUE("credentials", credentials),
@@ -548,7 +548,7 @@ static const struct kept {
 	{.name = NULL},
 };
 
-/* Of one option, in decimal, at most. */
+/* The most bytes of one option's number, in decimal. */
 #define NUMBER_MAX 32
 
 static const char *kept_value(const struct kept *kept, const struct options *options,
@@ -782,7 +782,7 @@ static bool parse_behind(struct raw *raw, int argc, char **argv, char *opts)
 	return ok;
 }
 
-/* Of a mount that is there: the words again, behind what it has. */
+/* Reads the words of a mount that is there again, behind what it has. */
 static bool parse_again(struct raw *raw, int argc, char **argv, int *ret_status)
 {
 	char *opts = NULL, *source = NULL;

@@ -55,7 +55,7 @@ void options_free(struct options *options);
 
 /* A line for each option: "name: value". Malloced; NULL: no memory. */
 char *options_text(const struct options *options);
-/* As a command line: args.h. Malloced; NULL: no memory. */
+/* The options as a command line: args.h. Malloced; NULL: no memory. */
 char *options_args(const struct options *options, size_t *ret_len);
 /* Why a mount with the one cannot go on with the others. Good until the next call. NULL: it can. */
 const char *options_forbid(const struct options *was, const struct options *wanted);

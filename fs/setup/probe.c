@@ -190,7 +190,7 @@ static void ask_conf(struct probe *probe)
 
 /* ---- sessions ---- */
 
-/* As jute writes them; a server takes it for a client of its own kind. */
+/* The structs are as jute writes them; a server takes the probe for a client of its own kind. */
 struct connect_request {
 	uint32_t len, version;
 	uint64_t zxid;
@@ -286,7 +286,7 @@ struct reply_header {
 	int32_t error;
 } __attribute__((packed));
 
-/* Of a Stat, the first. */
+/* The first fields of a Stat. */
 struct reply_stat {
 	int64_t czxid, mzxid, ctime_ms;
 } __attribute__((packed));
@@ -351,7 +351,7 @@ static bool read_rest(int fd, const struct connect_response *response)
 	return len <= sizeof(rest) && read_whole(fd, rest, len, limit_us()) == (ssize_t)len;
 }
 
-/* It closes the connection when the session has ended. */
+/* The server closes the connection when the session has ended. */
 static void close_session(int fd)
 {
 	int64_t until_us = limit_us();

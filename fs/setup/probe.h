@@ -53,7 +53,7 @@ struct probe {
 	struct lc_mark mark;
 };
 
-/* For the settings and the mark. */
+/* What reading the settings and the mark wants. */
 struct probe_question {
 	const char *root;        /* "/locks" */
 	const char *credentials; /* "user:password", or NULL */
@@ -80,9 +80,9 @@ const char *probe_text(const struct probe *probe);
 /* The ticks that a server has, in milliseconds; 0: not known. `ret_certain`: it has said so, or
  * its limits are 2 and 20 times the same; otherwise they were set, and this is a half. */
 int64_t probe_tick(const struct probe *probe, bool *ret_certain);
-/* It is older than PROBE_SAFE. */
+/* The version is older than PROBE_SAFE. */
 bool probe_forgets(const char *version);
-/* As strcmp(3), number by number: "3.10.0" is more than "3.9.4". */
+/* Compares like strcmp(3), but number by number: "3.10.0" is more than "3.9.4". */
 int probe_compare_versions(const char *a, const char *b);
 
 #endif

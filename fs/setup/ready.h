@@ -19,11 +19,11 @@ bool ready_begin(bool foreground);
 void ready_leave_session(void);
 /* The mount serves: let go of the terminal; false: not in the foreground. */
 bool ready_detach(void);
-/* And then let the command return 0, and tell systemd. */
+/* The command returns 0, and systemd is told. Comes after ready_detach(). */
 void ready_tell(void);
 /* Another process tells the command, or has told it. */
 void ready_by_other(void);
-/* It does not, and will not: the status to exit with. */
+/* The mount does not serve, and will not. `status`: the command exits with it. */
 void ready_fail(int status);
 /* The line that `systemctl status` shows; whether there is a systemd that hears it. */
 void ready_status(const char *line);

@@ -39,7 +39,7 @@ void resolver_stop(struct resolver *resolver);
 
 /* Whether they are all addresses, for which there is nothing to look up. */
 bool resolve_are_numbers(const char *names);
-/* Of a list "a,b,c". */
+/* How many a list "a,b,c" has. */
 size_t resolve_count(const char *list);
 /* All addresses of the lists, of which some may be NULL: each once, in an order that says nothing.
  * NULL: there is none, or no memory. */

@@ -10,7 +10,7 @@
 
 /* Without contact: between the first two looks; each further pause is twice as long. */
 #define AGAIN_US 500000
-/* As long as no name has an address. */
+/* The pause between two looks while no name has an address. */
 #define NOWHERE_US 1000000
 #define PATIENCE_US 500000
 
@@ -246,7 +246,7 @@ void servers_process(struct servers *servers, const struct lc *lc, int64_t now_u
 		begin_look(servers, now_us);
 }
 
-/* Which name has which address is not known any more, until each was looked up. */
+/* After a load nobody knows which name has which address, until each was looked up. */
 void servers_save_load(struct codec *codec, struct servers *servers)
 {
 	const char *addresses = codec_text(codec, servers->addresses);

@@ -53,7 +53,7 @@ struct servers {
 bool servers_init(struct servers *servers, const char *names, int64_t period_us);
 void servers_finish(struct servers *servers);
 
-/* For the loop, as lc_prepare() and lc_process(). `lc`: NULL until there are addresses. */
+/* The loop calls both, like lc_prepare() and lc_process(). `lc`: NULL until there are addresses. */
 enum { SERVERS_RESOLVER, SERVERS_PROBER, SERVERS_POLLED };
 int64_t servers_prepare(const struct servers *servers, int64_t now_us,
                         struct pollfd ret_fds[SERVERS_POLLED]);

@@ -227,7 +227,7 @@ static void plan_to_ask(struct settings *settings, struct lc *lc, int64_t now_us
 	/* A former daemon may have known more. */
 	if (status.tick_time_us > settings->tick_us)
 		settings->tick_us = settings->tick_said_us = status.tick_time_us;
-	/* That a session is so short was said when it was granted. */
+	/* The log had the length of so short a session when it was granted. */
 	if (status.session_timeout_us > 0 && status.session_timeout_us < settings->limit_said_us)
 		settings->limit_said_us = status.session_timeout_us;
 	if (!settings->asked)

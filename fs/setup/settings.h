@@ -54,7 +54,8 @@ int settings_begin(struct settings *settings, const char *addresses);
 /* The same at the start of a mount. */
 void settings_ask(struct settings *settings, const char *addresses);
 
-/* For the loop, as servers_prepare() and servers_process(). `serves`: the start has not failed. */
+/* The loop calls both, like servers_prepare() and servers_process(). `serves`: the start has not
+ * failed. */
 int64_t settings_prepare(const struct settings *settings, int64_t now_us,
                          struct pollfd *ret_pollfd);
 void settings_process(struct settings *settings, struct lc *lc, const char *addresses,

@@ -69,7 +69,7 @@ static bool has_bare_v6(const char *servers)
 	return false;
 }
 
-/* As in zk://zk1:2181. */
+/* The source begins with a scheme, such as zk://zk1:2181. */
 static bool has_scheme(const char *servers, const char *source)
 {
 	size_t n = strlen(servers);

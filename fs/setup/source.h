@@ -5,7 +5,7 @@
 #ifndef FS_SOURCE_H
 #define FS_SOURCE_H
 
-/* Of both the reason, or NULL: it is good. `source`, `mountpoint`: the arguments as given; the
+/* Both return what is wrong, NULL: nothing. `source`, `mountpoint`: the arguments as given; the
  * second may be NULL. */
 const char *servers_wrong(const char *servers, const char *source, const char *mountpoint);
 const char *root_wrong(const char *root);

@@ -10,7 +10,8 @@
 /* Each byte may need four, and a NUL follows. */
 #define UNIT_NAME_MAX (4 * PATH_MAX)
 
-/* As `systemd-escape --path`. The path is absolute, and not / itself. Returns `name`. */
+/* Writes what `systemd-escape --path` prints. The path is absolute, and not / itself. Returns
+ * `name`. */
 const char *unit_name(const char *path, char name[UNIT_NAME_MAX]);
 /* The file of its settings has the same name without backslashes: EnvironmentFile= in the unit
  * takes them away. Returns `name`. */

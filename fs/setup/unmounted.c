@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As open(2). */
+/* Returns what open(2) returns. */
 static int open_directory(const char *path)
 {
 	return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -27,7 +27,7 @@ static bool is_immutable(int fd)
 	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_IMMUTABLE_FL);
 }
 
-/* As ioctl(2). */
+/* Returns what ioctl(2) returns. */
 static int set_immutable(int fd, bool on)
 {
 	unsigned flags = 0;

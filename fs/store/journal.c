@@ -74,7 +74,7 @@ static unsigned char *requests_of(const struct journal *journal)
 	return (unsigned char *)journal->head + HEAD_BYTES;
 }
 
-/* For Linux before 5.14. Once fallocate(2) has the memory, writing to it is no error. */
+/* Gets the memory on Linux before 5.14. Once fallocate(2) has it, writing to it is no error. */
 static int populate_by_hand(const struct journal *journal, unsigned char *bytes, size_t len)
 {
 	off_t at = bytes - (unsigned char *)journal->head;

@@ -26,10 +26,10 @@
 #define SPARE ((size_t)256 * 1024)
 /* So many bytes are moved in one commit. */
 #define SLICE ((size_t)2 * 1024 * 1024)
-/* Of making a copy, while another process commits. */
+/* How often a copy is tried while another process commits. */
 #define READ_ATTEMPTS 5
 
-/* Of each record: so it is to be small. */
+/* Each record has one, so it is to be small. */
 struct index_entry {
 	struct table_link key;      /* in the table of its kind */
 	const unsigned char *bytes; /* NULL: the record is being added */

@@ -81,8 +81,8 @@ bool store_next_answer(const struct store *store, size_t *at, unsigned *ret_tag,
 void *store_request_room(struct store *store, size_t size);
 /* The room was filled with so many bytes. They are kept until the commit. */
 void store_request_add(struct store *store, size_t len);
-/* Of a store that was opened: the requests read since its last commit, in order; `*at` is 0 at
- * first. Good until the next commit. */
+/* Gives, of a store that was opened, the requests read since its last commit, in order; `*at` is 0
+ * at first. Good until the next commit. */
 bool store_next_request(const struct store *store, size_t *at, const void **ret_bytes,
                         size_t *ret_len);
 

@@ -25,8 +25,8 @@
 /* How long a listing is good for; how much a look-up costs beside its time. */
 #define ABSENT_LIST_US INT64_C(1000000)
 #define ABSENT_COST_US INT64_C(50000)
-/* Of all directories: how many are remembered, and the bytes of their listings. Those looked at
- * longest ago go first. */
+/* How many directories are remembered, and the bytes of all their listings. Those looked at longest
+ * ago go first. */
 #define ABSENT_DIRECTORIES_MAX 1024
 #define ABSENT_BYTES_MAX ((size_t)4 * 1024 * 1024)
 
@@ -53,8 +53,8 @@ enum absent_answer absent_ask(struct absents *absents, uint64_t ino, const char 
 /* The directory was listed, which was asked for at that time. */
 void absent_learn(struct absents *absents, uint64_t ino, const struct lc_listing *listing,
                   int64_t asked_us);
-/* That name is there: a listing that does not show it, or may have been asked for before, is of no
- * use any more. */
+/* A name is there: a listing that does not show it, or may have been asked for before, is of no use
+ * any more. */
 void absent_found(struct absents *absents, uint64_t ino, const char *name, int64_t now_us);
 void absents_finish(struct absents *absents);
 

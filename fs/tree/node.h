@@ -85,7 +85,7 @@ struct node {
 
 struct nodes;
 
-/* Of the lock of that name below a lock, or below the root, "". Malloced; NULL: no memory. */
+/* Path of a lock by its name below another, or below the root, "". Malloced; NULL: no memory. */
 char *node_path_below(const char *lock, const char *name);
 
 int nodes_create(struct records *records, struct nodes **ret_nodes);

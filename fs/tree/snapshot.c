@@ -71,7 +71,7 @@ struct snapshot *snapshot_take(const struct lc_listing *listing, int64_t now_us)
 	return snapshot;
 }
 
-/* Of the last reading, from its first to its last. */
+/* Frees what was asked about the items of the last reading. */
 static void forget_infos(struct snapshot *snapshot)
 {
 	for (size_t i = snapshot->first; i < snapshot->next; i++) {

@@ -153,6 +153,8 @@ void entry_read(const struct mount *mount, const char *lock, struct entry *entry
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 			if (strcmp(line, fields[i].name) == 0)
 				*fields[i].value = value + 2;
+		if (strcmp(line, "reason") == 0)
+			entry->kept = span_kept(value + 2);
 	}
 }
 

@@ -15,6 +15,7 @@ struct entry {
 	bool shared;
 	bool held;
 	bool foreign; /* of a client that is no zklockfs */
+	bool kept;    /* it was released, and its least time has not passed */
 	bool covered; /* by another filesystem: whether it holds is not known */
 	char *text;   /* the file; NULL if the entry has gone meanwhile */
 	const char *host, *pid, *uid, *command, *queued_since, *held_since, *token, *session,

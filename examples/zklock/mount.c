@@ -239,6 +239,15 @@ static int open_last(const struct mount *mount, int dir, const char *name, int f
 	return open_part(mount, dir, name, flags);
 }
 
+const char *mount_word(const struct mount *mount, const char *name, char word[CLEAN_WORDS_MAX])
+{
+	char path[CLEAN_WORDS_MAX], words[CLEAN_WORDS_MAX] = "";
+
+	snprintf(path, sizeof(path), "%s/%s", mount->real, name);
+	clean_add_word(words, path);
+	return clean(word, CLEAN_WORDS_MAX, words + 1);
+}
+
 int mount_open(const struct mount *mount, const char *lock, const char *file, int flags)
 {
 	char path[LOCK_NAME_MAX + 300], *part = path, *end;

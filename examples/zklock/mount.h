@@ -8,6 +8,7 @@
 #ifndef ZKLOCK_MOUNT_H
 #define ZKLOCK_MOUNT_H
 
+#include "clean.h"
 #include "place.h"
 
 #include <sys/stat.h>
@@ -29,6 +30,9 @@ void mount_find(struct mount *mount, const char *given, const char *lock);
 void mount_find_answering(struct mount *mount, const char *given, const char *lock);
 /* A lock as the user names it, as a path below the mount; to be freed. */
 char *mount_lock_name(const struct mount *mount, const char *word);
+/* The whole path of a lock, or of what is in it, as a word for a shell: clean_add_word(). Returns
+ * `word`. */
+const char *mount_word(const struct mount *mount, const char *name, char word[CLEAN_WORDS_MAX]);
 /* Opens a file of the mount as openat(2) does, close-on-exec. -1 and errno: EXDEV where another
  * filesystem is mounted over the file, or over a directory on the way, see mount_covered(). */
 int mount_open(const struct mount *mount, const char *lock, const char *file, int flags);

@@ -123,3 +123,19 @@ const char *span_time(char buffer[SPAN_TIME_MAX], const char *text)
 	         &tm);
 	return buffer;
 }
+
+bool span_kept(char *reason)
+{
+	char buffer[SPAN_TIME_MAX], *from = reason + strlen(SPAN_KEPT), *rest;
+	size_t n;
+
+	if (strncmp(reason, SPAN_KEPT, strlen(SPAN_KEPT)) != 0)
+		return false;
+	rest = from + strcspn(from, ",");
+	n = strlen(span_time(buffer, from));
+	if (parse_time(from) >= 0 && from + n <= rest) {
+		memcpy(from, buffer, n);
+		memmove(from + n, rest, strlen(rest) + 1);
+	}
+	return true;
+}

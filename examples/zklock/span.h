@@ -29,5 +29,9 @@ int64_t span_since_by(const char *time, int64_t ahead_ms);
  * none. */
 #define SPAN_TIME_MAX 32
 const char *span_time(char buffer[SPAN_TIME_MAX], const char *text);
+/* Of a lock that is kept the reason begins so, with the time until when: that becomes span_time(),
+ * in its place. False: it is not kept. */
+#define SPAN_KEPT "kept until "
+bool span_kept(char *reason);
 
 #endif

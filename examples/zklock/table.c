@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include "clean.h"
+#include "span.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -96,6 +97,8 @@ static void parse_row(char *line, const struct column *const columns[COLUMNS_MAX
 		field += columns[n]->offset;
 		if (!columns[n]->is_time) {
 			clean_unescape(word);
+			if (columns[n]->offset == offsetof(struct row, reason))
+				(void)span_kept(word);
 			*(const char **)field = word;
 		} else if (strcmp(word, "-") != 0) {
 			*(int64_t *)field = (int64_t)(strtod(word, NULL) * 1000);

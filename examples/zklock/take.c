@@ -57,7 +57,6 @@ static const char *explain_errno(int error)
 		{ETIMEDOUT, "not free in time"},
 		{ECANCELED, "evicted while it waited"},
 		{ENOENT, "no such lock"},
-		{EDOM, "--slots is not the number in its file `slots`, which its owner may change"},
 		{EACCES, "you may not take it: its lock files are not writable for you"},
 		{EROFS, "the mount is read-only"},
 		{EHOSTUNREACH, "the ensemble does not answer"},
@@ -180,13 +179,26 @@ static bool is_away(const struct take *take, char why[HEALTH_MAX])
 static const char *tell_how_to_make(const struct take *take, const struct lock *lock,
                                     char line[CLEAN_MAX])
 {
-	char path[CLEAN_WORDS_MAX], words[CLEAN_WORDS_MAX] = "";
+	char word[CLEAN_WORDS_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", take->mount->real, lock->name);
-	clean_add_word(words, path);
-	snprintf(path, sizeof(path), "%s", words);
-	snprintf(line, CLEAN_MAX, "no such lock; this creates it: mkdir -p%s, or zklock --make",
-	         clean(words, sizeof(words), path));
+	snprintf(line, CLEAN_MAX, "no such lock; this creates it: mkdir -p %s, or zklock --make",
+	         mount_word(take->mount, lock->name, word));
+	return line;
+}
+
+static const char *tell_slots(const struct take *take, const struct lock *lock,
+                              char line[CLEAN_MAX])
+{
+	char *text = mount_read(take->mount, lock->name, "slots");
+	char file[LOCK_NAME_MAX + sizeof("/slots")], word[CLEAN_WORDS_MAX];
+
+	snprintf(file, sizeof(file), "%s/slots", lock->name);
+	snprintf(line, CLEAN_MAX,
+	         "the lock has %lu slots, and --slots says %u; its owner can change the lock: "
+	         "echo %u >%s",
+	         text ? strtoul(text, NULL, 10) : 0, take->make.slots, take->make.slots,
+	         mount_word(take->mount, file, word));
+	free(text);
 	return line;
 }
 
@@ -207,6 +219,8 @@ static int fail(struct take *take, const struct lock *lock, int error)
 		text = make_explain(error);
 	if (error == ENOENT)
 		text = tell_how_to_make(take, lock, line);
+	if (error == EDOM)
+		text = tell_slots(take, lock, line);
 	if (error == EXDEV)
 		text = mount_covered(take->mount, lock->name, cover);
 	if (!take->quiet || !is_not_to_be_had(error))

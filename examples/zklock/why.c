@@ -25,7 +25,6 @@
 #define TOLD_MAX 5     /* holders that are named */
 #define OPENERS_MAX 10 /* processes that are named for a holder that is gone */
 #define SILENT_MS 5000
-#define KEPT "kept until "
 
 /* Of the lock that is asked about. */
 struct queue {
@@ -56,7 +55,7 @@ static int check_mount(const struct mount *mount, const struct health *health)
 
 static int check_lock_file(const struct mount *mount, const char *lock)
 {
-	char why[HEALTH_MAX], cover[PLACE_COVER_MAX];
+	char why[HEALTH_MAX], cover[PLACE_COVER_MAX], word[CLEAN_WORDS_MAX];
 	struct stat stat = {0};
 	struct statvfs statvfs;
 
@@ -64,7 +63,8 @@ static int check_lock_file(const struct mount *mount, const char *lock)
 		int error = errno;
 
 		if (errno == ENOENT || errno == ENOTDIR) {
-			printf("there is no such lock; mkdir %s/NAME makes one\n", mount->path);
+			printf("there is no such lock; this creates it: mkdir -p %s\n",
+			       mount_word(mount, lock, word));
 			return EX_NOINPUT;
 		}
 		printf("cannot look at its lock files: %s\n",
@@ -132,8 +132,18 @@ static void tell_process(const struct queue *queue, const struct entry *entry)
 		return;
 	if (entry_is_own(entry, queue->health))
 		puts("  this is your own hold: you would wait for yourself; use -R");
-	if (opener_is_gone(pid) && strncmp(entry->reason, KEPT, strlen(KEPT)) != 0)
+	if (opener_is_gone(pid) && !entry->kept)
 		tell_openers(queue, entry);
+}
+
+/* Its process may have ended long ago. */
+static void tell_kept(const struct queue *queue)
+{
+	char word[CLEAN_WORDS_MAX];
+
+	printf("  it was released, and its least time (--at-least) keeps it until then; this frees "
+	       "it now: zklock evict %s holder\n",
+	       mount_word(queue->mount, queue->lock, word));
 }
 
 /* A mount with a holder renews its session every second or two. */
@@ -160,6 +170,8 @@ static void tell_entry(struct queue *queue, struct entry *entry)
 	printf("%s by %s for %s: %s\n", entry->shared ? "shared" : "held", entry_who(entry, who),
 	       ms < 0 ? "a moment" : span_format(age, ms),
 	       clean(reason, sizeof(reason), entry->reason));
+	if (entry->kept)
+		tell_kept(queue);
 	tell_process(queue, entry);
 	tell_silence(entry);
 	if (queue->chain)

@@ -101,7 +101,7 @@ static void keep_lock(struct hold *hold)
 	const char *reason = lc_reason(hold->taker);
 	char text[LC_REASON_MAX + 1], until[VIEW_TIME_MAX];
 
-	snprintf(text, sizeof(text), "kept until %s, given back: %s", view_time(until, until_ms),
+	snprintf(text, sizeof(text), "kept until %s, released: %s", view_time(until, until_ms),
 	         *reason ? reason : "-");
 	(void)lc_set_reason(hold->taker, text, strlen(text)); /* an error does no harm */
 	hold_step(hold, HOLD_KEPT);

@@ -173,7 +173,7 @@ def why(a, b):
         check(text in out, f'why {words}: {out!r} and not {text!r}')
 
     says(['svca'], 0, 'it could be taken now')
-    says(['svcx'], 66, 'no such lock')
+    says(['svcx'], 66, f'there is no such lock; this creates it: mkdir -p {a.path("svcx")}\n')
     holder = b.take('svca').held()
     waiter = b.take('svca')
     queued(a, 'svca', 2)

@@ -14,6 +14,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <wctype.h>
 
 static void texts(void **state)
@@ -114,10 +115,29 @@ static void spans(void **state)
 		{86400000, "1d00h"},
 		{999 * 86400000LL, "999d00h"},
 	};
-	char buffer[SPAN_MAX];
+	static const struct {
+		const char *text, *shown; /* NULL: it is not kept */
+	} reasons[] = {
+		{"kept until 2020-01-31T23:10:00.000Z, released: a, b",
+	         "kept until 2020-02-01 01:10:00, released: a, b"},
+		{"kept until 2020-01-31T23:10:00Z", "kept until 2020-02-01 01:10:00"},
+		{"kept until 2020-01-31T23:10:0", "kept until 2020-01-31T23:10:0"},
+		{"kept until noon, or so", "kept until noon, or so"},
+		{"kept until ", "kept until "},
+		{"kept", NULL},
+	};
+	char buffer[SPAN_MAX], reason[100];
 	int64_t ms;
 
 	(void)state;
+	setenv("TZ", "CAT-2", 1);
+	tzset();
+	for (size_t i = 0; i < LENGTH(reasons); i++) {
+		strcpy(reason, reasons[i].text);
+		assert_int_equal(span_kept(reason), reasons[i].shown != NULL);
+		if (reasons[i].shown)
+			assert_string_equal(reason, reasons[i].shown);
+	}
 	for (size_t i = 0; i < LENGTH(times); i++) {
 		ms = -1;
 		expect(span_parse(times[i].text, &ms) == (times[i].ms >= 0) && ms == times[i].ms,

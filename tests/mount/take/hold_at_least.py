@@ -39,7 +39,7 @@ def closed_or_killed(a, b):
         waiter = b.take(lock)
         getattr(holder, end)()
         until(lambda lock=lock: kept(b, lock), 'it is kept')
-        check(b.read(lock, 'holder').endswith(', given back: nightly\n'), b.read(lock, 'holder'))
+        check(b.read(lock, 'holder').endswith(', released: nightly\n'), b.read(lock, 'holder'))
         check_errno(errno.EAGAIN, os.open, a.path(lock, 'try'), os.O_RDWR)
         check_errno(errno.EAGAIN, os.open, b.path(lock, 'try'), os.O_RDWR)
         check_errno(errno.EBUSY, os.rmdir, a.path(lock))

@@ -11,7 +11,6 @@
 #include "hold/audit.h"
 #include "hold/claim.h"
 #include "hold/hold.h"
-#include "hold/hold_family.h"
 #include "hold/open_lock_file.h"
 #include "host/process.h"
 #include "request/reply.h"

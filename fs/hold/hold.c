@@ -2,10 +2,8 @@
 #include "hold/hold.h"
 
 #include "guard/guardian.h"
-#include "hold/ahead.h"
 #include "hold/audit.h"
 #include "hold/claim.h"
-#include "hold/hold_family.h"
 #include "hold/linger.h"
 #include "host/log.h"
 #include "host/process.h"
@@ -13,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +138,68 @@ static void wait_interrupted(void *ctx)
 
 /* ---- families ---- */
 
+/* How many generations above the process the nearest living holder is; INT_MAX: no ancestor
+ * holds. */
+static int distance_to(const struct hold *hold, const struct lineage *lineage)
+{
+	const struct claim *claim;
+	int least = INT_MAX;
+
+	DL_FOREACH(hold->claims, claim) {
+		int distance = lineage_find(lineage, claim->pid);
+
+		/* If the holder still lives, it had that number when the lineage was read. */
+		if (distance >= 0 && distance < least && process_lives(claim->life))
+			least = distance;
+	}
+	return least;
+}
+
+/* A process that has joined loses the lock with the hold, and is stopped then. The user of the hold
+ * may evict it at any time. So only processes that this user may signal anyway may join. */
+static bool may_join(const struct hold *hold, const struct lineage *lineage)
+{
+	struct process asker = {.pid = lineage->of[0], .fd = -1};
+
+	return hold->audit.uid == 0 ||
+	       (process_ask(&asker) && process_obeys(&asker, hold->audit.uid));
+}
+
+struct hold *hold_of_family(struct frontend *front, const char *lock, const struct lineage *lineage)
+{
+	struct hold *hold, *nearest = NULL;
+	int least = INT_MAX;
+
+	DL_FOREACH(front->holds->held, hold) {
+		int distance;
+
+		if (hold->audit.mode != LC_EXCLUSIVE || strcmp(hold->node->lock, lock) != 0 ||
+		    !lc_holds(hold->taker))
+			continue;
+		distance = distance_to(hold, lineage);
+		if (distance < least) {
+			nearest = hold;
+			least = distance;
+		}
+	}
+	return nearest && may_join(nearest, lineage) ? nearest : NULL;
+}
+
+/* Whether the process of a waiting hold may join that one. Its lineage was read when it asked,
+ * before its family had the lock: so it is read again, into *now, which is the caller's to free.
+ * The next call takes it from there if it is of the same process: threads of one process usually
+ * wait one behind the other. */
+static bool has_family(const struct hold *family, const struct hold *waiting, struct lineage **now)
+{
+	if (distance_to(family, waiting->lineage) == INT_MAX)
+		return false;
+	if (!*now || (*now)->of[0] != waiting->audit.caller.pid) {
+		free(*now);
+		*now = lineage_read(waiting->audit.caller.pid);
+	}
+	return *now && distance_to(family, *now) != INT_MAX && may_join(family, *now);
+}
+
 /* Lets waiting processes join a family that was granted the lock after they had asked. False: some
  * are left for the next turn. */
 static bool admit_family(struct hold *family)
@@ -157,7 +218,7 @@ static bool admit_family(struct hold *family)
 			break;
 		hold->compared = family->serial;
 		record_touch(&hold->record);
-		if (!hold_has_family(family, hold, &now))
+		if (!has_family(family, hold, &now))
 			continue;
 		hold->kind->found(hold, family, stop_waiting(hold, HOLD_GONE));
 		hold->ctx = NULL;
@@ -176,6 +237,76 @@ static void admit_families(struct frontend *front)
 	while ((family = front->holds->admitting) && lc_holds(family->taker) &&
 	       admit_family(family))
 		stop_admitting(family);
+}
+
+/* ---- whoever was ahead ---- */
+
+/* Sessions last for seconds: after a shorter wait nothing is asked. */
+#define LONG_US 1000000
+
+/* A question to the engine. Its answer frees it, or the end of the engine. */
+struct ahead_question {
+	struct frontend *front;
+	uint64_t serial; /* the hold's; the hold may be gone when the answer comes */
+	struct lc_call *call;
+	struct lc_ahead *ahead;
+	struct ahead_question *prev, *next;
+};
+
+static void free_question(struct ahead_question *question)
+{
+	DL_DELETE(question->front->holds->questions, question);
+	free(question->ahead);
+	free(question);
+}
+
+static void session_asked(void *ctx, int err, int64_t renewed_ms)
+{
+	struct ahead_question *question = ctx;
+	struct hold *hold;
+
+	(void)renewed_ms;
+	DL_FOREACH(question->front->holds->held, hold)
+		if (err == -ENOENT && hold->serial == question->serial) {
+			audit_after(&hold->audit, question->ahead);
+			record_touch(&hold->record);
+		}
+	free_question(question);
+}
+
+/* A host that dies with a lock cannot tell of it. So whoever gets the lock after a wait is told, in
+ * its log and history, that the session of the one ahead has ended. That is asked when the lock is
+ * granted already: nobody waits for the answer. */
+static void ask_who_was_ahead(struct hold *hold)
+{
+	int64_t waited_us = hold->audit.granted_us - hold->audit.asked_us;
+	struct lc_ahead *ahead = lc_take_ahead(hold->taker);
+	struct ahead_question *question;
+
+	if (!ahead)
+		return;
+	question = waited_us < LONG_US ? NULL : malloc(sizeof(*question));
+	if (!question) {
+		free(ahead);
+		return;
+	}
+	*question = (struct ahead_question){
+		.front = hold->front,
+		.serial = hold->serial,
+		.ahead = ahead,
+	};
+	DL_APPEND(hold->front->holds->questions, question);
+	if (lc_renewed(hold->front->lc, hold->node->lock, hold->audit.uid, ahead->znode,
+	               session_asked, question, &question->call) < 0)
+		free_question(question);
+}
+
+static void forget_questions(struct frontend *front)
+{
+	struct ahead_question *question, *next;
+
+	DL_FOREACH_SAFE(front->holds->questions, question, next)
+		free_question(question);
 }
 
 /* ---- the answer ---- */
@@ -224,7 +355,7 @@ static void answer_request(struct hold *hold, int err)
 	}
 	hold_step(hold, HOLD_HELD);
 	audit_granted(&hold->audit, hold->taker);
-	ahead_granted(hold);
+	ask_who_was_ahead(hold);
 	if (front->holds->seekers > 0 && hold->audit.mode == LC_EXCLUSIVE) {
 		DL_APPEND2(front->holds->admitting, hold, admit_prev, admit_next);
 		record_touch(&hold->record);
@@ -479,7 +610,7 @@ void holds_end(struct frontend *front)
 		return;
 	DL_FOREACH(front->holds->held, hold)
 		hold->taker = NULL;
-	ahead_end(front);
+	forget_questions(front);
 }
 
 int64_t holds_wait(const struct frontend *front)

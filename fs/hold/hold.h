@@ -51,7 +51,7 @@ struct holds {
 	struct hold *admitting; /* families that others may still join, oldest first */
 	int64_t admit_until_us; /*   and until when that may go on in this turn */
 	uint64_t grants;
-	struct ahead_question *questions; /* ahead.c */
+	struct ahead_question *questions; /* whether the session of the one ahead has ended */
 	struct linger linger;
 	struct audit_log audit_log;
 };
@@ -157,6 +157,11 @@ bool hold_resume(struct request *req);
 /* Ends the hold before it is granted. Returns its request, which must be answered at once; NULL if
  * the hold lingered. */
 struct request *hold_withdraw(struct hold *hold);
+
+/* The exclusive hold, not lost, of the nearest living ancestor that has one on this mount, if its
+ * user might signal the process. NULL: there is none. */
+struct hold *hold_of_family(struct frontend *front, const char *lock,
+                            const struct lineage *lineage);
 
 /* The taker with this context was evicted: lc_config.evicted. */
 void hold_evicted(void *ctx, void *taker_ctx, const char *by);

@@ -24,7 +24,7 @@ EXPLAINED = [
     ('fs/request/open_file.c', 'open_files_save_load', '- is +',
      'if (codec->loads && files->count > 0 && !make_room(files, files->count + 1))',
      'room for two more open files'),
-    ('fs/hold/ahead.c', 'ahead_granted', 'dropped call', 'free_question(question);', MEMORY),
+    ('fs/hold/hold.c', 'ask_who_was_ahead', 'dropped call', 'free_question(question);', MEMORY),
     ('fs/daemon/supervisor_run.c', 'place_gifts', '>= is >', 'if (supervisor->gifts[i].number > 0 &&',
      'no gift has the number of the standard input'),
     ('fs/hold/hold.c', 'hold_step', 'dropped assignment', 'front->holds->seekers -= hold->lineage != NULL;',

@@ -16,7 +16,7 @@ PROMISES = (
     ('first come, first served, one round trip: entries, hand-over, one decision',
      'lockcore/lock/ lockcore/grant/ lockcore/pure/queue lockcore/pure/name lockcore/'),
     ('open, close, flock and fcntl take and release: holds, places kept over a signal, reentrant',
-     'fs/hold/ fs/host/family'),
+     'fs/hold/'),
     ('an upgrade or a crash loses no lock: records, supervisor, reload',
      'fs/store/ fs/daemon/mount_records fs/daemon/supervisor fs/daemon/supervisor_run fs/daemon/reload lockcore/adopt '
      'lockcore/pure/codec lockcore/pure/records lockcore/pure/node_data'),
@@ -26,7 +26,7 @@ PROMISES = (
      'lockcore/pure/per_user lockcore/session/quota'),
     ('everybody sees who, since when, why: texts, history, .zklockfs/locks',
      'fs/tree/facts fs/tree/view fs/tree/history fs/files/walk fs/files/locks fs/files/about fs/files/viewer '
-     'fs/files/text fs/hold/audit fs/hold/ahead fs/host/row fs/host/log fs/request/trace '
+     'fs/files/text fs/hold/audit fs/host/row fs/host/log fs/request/trace '
      'lockcore/ask/entry_info lockcore/ask/lock_info'),
     ('a lock is made, removed, changed, evicted; value and slots', 'lockcore/ask/ fs/files/value'),
     ('a filesystem: inodes, directories, operations', 'fs/tree/ fs/files/'),

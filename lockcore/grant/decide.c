@@ -87,8 +87,8 @@ static enum next_state state_of(const struct lc_taker *taker)
 	case ENTRY_CREATING:
 		return NEXT_CREATING;
 	case ENTRY_UNKNOWN:
-		/* With candidates, reads under way tell which node is the entry. */
-		return entry->candidates > 0 ? NEXT_CREATING : NEXT_UNKNOWN;
+		/* Reads under way tell which node is the entry, or that none is. */
+		return entry->lock->late.asked > 0 ? NEXT_CREATING : NEXT_UNKNOWN;
 	case ENTRY_DELETING:
 		return NEXT_LEAVING;
 	case ENTRY_PRESENT:

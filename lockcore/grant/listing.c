@@ -23,18 +23,6 @@
 
 /* ---- whose entries a listing shows ---- */
 
-/* The shown entry belongs to no taker here. With the UUID of a create that was not answered, it may
- * be what that create has made. */
-static void match_stranger(struct lock *lock, const struct queue_entry *shown, uint64_t number)
-{
-	struct entry *entry = entry_named(lock, &shown->name);
-
-	if (entry && entry_may_be(entry, shown->znode))
-		entry_found(entry, shown->znode, number);
-	else
-		late_found(lock, shown->znode, &shown->name, number);
-}
-
 static void match_shown(struct lock *lock, const struct queue *queue, uint64_t number)
 {
 	for (size_t i = 0; i < queue->count; i++) {
@@ -42,9 +30,9 @@ static void match_shown(struct lock *lock, const struct queue *queue, uint64_t n
 		struct entry *entry = entry_of_node(lock, shown->znode, &shown->name);
 
 		if (entry)
-			entry->lists.last = number;
+			entry->shown_in = number;
 		else
-			match_stranger(lock, shown, number);
+			late_found(lock, shown->znode, &shown->name, number);
 	}
 }
 
@@ -57,11 +45,9 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		struct entry *entry = &taker->entry;
 
-		if (entry->lists.last != number && entry->state == ENTRY_UNKNOWN &&
-		    !entry->pending) {
-			entry_not_found(entry);
-			taker_free_if_done(taker); /* a waiter's entry is created again */
-		} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {
+		if (entry->shown_in != number && entry->state == ENTRY_UNKNOWN) {
+			entry_not_found(entry); /* a waiter's entry is created again */
+		} else if (entry->shown_in != number && entry->state == ENTRY_PRESENT) {
 			loss_by_listing(taker);
 		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
 			entry_watch(entry);
@@ -215,9 +201,8 @@ static void judge_removed(struct lock *lock)
 			taker_set_wait(taker, WAIT_QUEUED);
 		if (entry->state == ENTRY_PRESENT) {
 			loss_of_lock(taker);
-		} else if (entry->state == ENTRY_UNKNOWN && !entry->pending) {
+		} else if (entry->state == ENTRY_UNKNOWN) {
 			entry_not_found(entry);
-			taker_free_if_done(taker);
 		}
 	}
 	step_all(lock);

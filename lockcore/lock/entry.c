@@ -140,6 +140,7 @@ void entry_begin(struct entry *entry)
 
 	name_format(entry->name, lc->clients, lc->session->half, entry->id.number, lc->host,
 	            entry->data.pid, entry->mode);
+	entry->shown_in = 0;
 	set_entry_state(entry, ENTRY_CREATING);
 }
 
@@ -224,93 +225,12 @@ void entry_unsent(struct entry *entry)
 
 /* ---- a create of unknown outcome ---- */
 
-/* A node with all of the name that the create was sent with. It may be the entry, or a copy that
- * another client has made. The session that the node belongs to tells which. */
-struct entry_candidate {
-	struct entry *entry;
-	char *znode;
-};
-
-/* The answer says whose node it is, or that there is none. */
-static bool tells_whose(enum ensemble_result result)
+void entry_found(struct entry *entry, const char *znode, const struct ensemble_answer *answer)
 {
-	return result == ENSEMBLE_OK || result == ENSEMBLE_NONODE || result == ENSEMBLE_NOAUTH;
-}
-
-static void candidate_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct entry_candidate *candidate = ctx;
-	struct entry *entry = candidate->entry;
-
-	entry->pending--;
-	entry->candidates--;
-	entry->candidate_lost |= !tells_whose(answer->result);
-	if (answer->result == ENSEMBLE_OK && entry->state == ENTRY_UNKNOWN &&
-	    answer->stat->ephemeral_owner == entry->lock->lc->session->id) {
-		set_present(entry, candidate->znode, answer->stat, false);
-		entry_read(entry, answer);
-	}
-	free(candidate->znode);
-	free(candidate);
-	if (answer->result == ENSEMBLE_GONE || entry->candidates > 0)
-		return;
-	/* A listing judges the entry that was found, and what is not known is looked for again. */
-	if (entry->candidate_lost && answer->result != ENSEMBLE_UNKNOWN)
-		lock_list_later(entry->lock);
-	else
-		lock_want_list(entry->lock);
-	if (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)
-		entry_not_found(entry);
+	assert(entry->state == ENTRY_UNKNOWN);
+	set_present(entry, znode, answer->stat, false);
+	entry_read(entry, answer);
 	taker_step(taker_of(entry));
-}
-
-static struct entry_candidate *make_candidate(struct entry *entry, const char *znode)
-{
-	struct entry_candidate *candidate = malloc(sizeof(*candidate));
-
-	if (candidate)
-		*candidate = (struct entry_candidate){.entry = entry, .znode = strdup(znode)};
-	if (candidate && candidate->znode)
-		return candidate;
-	free(candidate);
-	return NULL;
-}
-
-static void ask_candidate(struct entry *entry, const char *znode)
-{
-	struct entry_candidate *candidate = make_candidate(entry, znode);
-	char *path = path_join(entry->lock->path, znode);
-
-	if (candidate && path) {
-		entry->pending++;
-		entry->candidates++;
-		lc_submit(entry->lock->lc, ensemble_get(path), candidate_answered, candidate);
-	} else {
-		entry->candidate_lost = true;
-		lock_list_later(entry->lock);
-		if (candidate)
-			free(candidate->znode);
-		free(candidate);
-	}
-	free(path);
-}
-
-bool entry_may_be(const struct entry *entry, const char *znode)
-{
-	return entry->state == ENTRY_UNKNOWN &&
-	       strncmp(znode, entry->name, strlen(entry->name)) == 0;
-}
-
-void entry_found(struct entry *entry, const char *znode, uint64_t number)
-{
-	assert(entry_may_be(entry, znode));
-	entry->lists.last = number;
-	if (entry->candidates > 0 && entry->lists.asked != number)
-		return; /* nodes of an earlier listing are being read */
-	if (entry->candidates == 0)
-		entry->candidate_lost = false;
-	entry->lists.asked = number;
-	ask_candidate(entry, znode);
 }
 
 void entry_not_found(struct entry *entry)
@@ -318,4 +238,5 @@ void entry_not_found(struct entry *entry)
 	assert(entry->state == ENTRY_UNKNOWN && entry->data.held_since_ms < 0);
 	lock_expect_late(entry->lock);
 	entry_set_absent(entry);
+	taker_step(taker_of(entry));
 }

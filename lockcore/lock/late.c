@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * late.c - entries that come late. A create whose connection was lost, and which the barrier and
- * the listing behind it did not show, is taken for never done: its taker makes another entry, or
- * leaves. But a server that stood still with the create in a queue can pass it on when it wakes,
- * for its leader checks only whether that *server* has the session, and an old ConnectRequest
- * gives the session back to it for a moment. Such an entry would block its lock as long as the
- * session lives.
+ * late.c - whose a node is that has this session's half in its name, while no taker has its full
+ * name. A read tells: other clients can make such names, but no nodes of this session.
  *
- * Who may be deleted: a node with this session's half in its name, and this session as its owner,
- * whose full name no taker has or can get. A taker whose create is not answered, or is to be sent,
- * may get any number: nodes with its UUID wait for a later listing. Any other taker has its name;
- * a later entry of it has a higher number, for a lock never gives a number twice, and where
- * numbers repeat, no name is made while it stands. So a name that nobody has stays nobody's. Other
- * clients can make such names, but no nodes of this session.
+ * A create was not answered. Each node with the whole name that it was sent with, up to the digits,
+ * may be what it has made, or a copy that another client has made. If none of the nodes that a
+ * listing shows is of this session, the create was not done.
+ *
+ * A create was given up. Its connection was lost, and the barrier and the listing behind it did not
+ * show its node: the create is taken for never done, and its taker makes another entry, or leaves.
+ * But a server that stood still with the create in a queue can pass it on when it wakes, for its
+ * leader checks only whether that *server* has the session, and an old ConnectRequest gives the
+ * session back to it for a moment. Such an entry would block its lock as long as the session lives.
+ *
+ * Who may be deleted: a node of this session with this session's half in its name, whose full name
+ * no taker has or can get. A taker whose create is not answered, or is to be sent, may get any
+ * number: nodes with its UUID wait for a later listing. Any other taker has its name; a later entry
+ * of it has a higher number, for a lock never gives a number twice, and where numbers repeat, no
+ * name is made while it stands. So a name that nobody has stays nobody's.
  */
 #include "lock/late.h"
 
@@ -25,6 +30,7 @@
 
 struct late_node {
 	struct lock *lock;
+	struct entry_name name;
 	char znode[];
 };
 
@@ -45,16 +51,49 @@ static bool is_nobodys(struct lock *lock, const char *znode, const struct entry_
 	return !entry || (!awaits_a_name(entry) && strcmp(entry->name, znode) != 0);
 }
 
+/* The entry that the node may be, whose create was not answered; NULL: none. */
+static struct entry *may_be_of(struct lock *lock, const char *znode, const struct entry_name *name)
+{
+	struct entry *entry = entry_named(lock, name);
+	bool may_be = entry && entry->state == ENTRY_UNKNOWN &&
+	              strncmp(znode, entry->name, strlen(entry->name)) == 0;
+
+	return may_be ? entry : NULL;
+}
+
+/* The owner of a node could not be read: no create is sent again before the next listing. */
+static void not_told(struct lock *lock, enum ensemble_result result)
+{
+	lock->late.untold = true;
+	if (result == ENSEMBLE_GONE)
+		return;
+	lock_expect_late(lock);
+	if (result != ENSEMBLE_UNKNOWN && lock->late.again)
+		lock_list_later(lock);
+}
+
+/* All nodes of a listing were read. A listing behind them judges the entry that was found. */
+static void all_are_read(struct lock *lock)
+{
+	struct lock_late *late = &lock->late;
+	struct lc_taker *taker, *next;
+
+	if (late->again && !lock->lists.later)
+		lock_want_list(lock);
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
+		if (!late->untold && taker->entry.state == ENTRY_UNKNOWN &&
+		    taker->entry.shown_in == late->listing)
+			entry_not_found(&taker->entry);
+	late->again = late->untold = false;
+}
+
 static void finish(struct late_node *node)
 {
 	struct lock *lock = node->lock;
 
 	free(node);
-	lock->late.asked--;
-	if (lock->late.asked == 0 && lock->late.deleted) {
-		lock->late.deleted = false;
-		lock_want_list(lock);
-	}
+	if (--lock->late.asked == 0)
+		all_are_read(lock);
 	lock_unuse(lock);
 }
 
@@ -63,7 +102,7 @@ static void deleted(void *ctx, const struct ensemble_answer *answer)
 	struct late_node *node = ctx;
 
 	if (answer->result == ENSEMBLE_OK) {
-		node->lock->late.deleted = true;
+		node->lock->late.again = true;
 		lock_expect_late(node->lock);
 		lc_report(node->lock->lc, LC_NOTICE,
 		          "%s/%s: its create was given up, and was done late: deleted",
@@ -91,56 +130,57 @@ static void owner_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct late_node *node = ctx;
 	struct lock *lock = node->lock;
-	struct entry_name name;
-	bool known = answer->result == ENSEMBLE_NONODE || answer->result == ENSEMBLE_NOAUTH ||
-	             answer->result == ENSEMBLE_GONE; /* NOAUTH: a mount may read its own nodes */
+	enum ensemble_result result = answer->result;
+	struct entry *entry = may_be_of(lock, node->znode, &node->name);
 
-	if (answer->result == ENSEMBLE_OK) {
-		bool ours = answer->stat->ephemeral_owner == lock->lc->session->id;
-
-		/* A taker may have begun to make an entry since. */
-		if (ours && name_parse(node->znode, &name) &&
-		    is_nobodys(lock, node->znode, &name)) {
+	if (result == ENSEMBLE_OK && answer->stat->ephemeral_owner == lock->lc->session->id) {
+		if (entry) {
+			entry_found(entry, node->znode, answer);
+		} else if (is_nobodys(lock, node->znode, &node->name)) {
 			delete_node(node, answer->stat->version);
 			return;
+		} else {
+			lock_expect_late(lock); /* a taker has begun to make an entry since */
 		}
-		known = !ours;
+	} else if (result != ENSEMBLE_OK && result != ENSEMBLE_NONODE &&
+	           result != ENSEMBLE_NOAUTH) { /* NOAUTH: a mount may read its own nodes */
+		not_told(lock, result);
 	}
-	if (!known)
-		lock_expect_late(lock);
 	finish(node);
 }
 
-static struct late_node *make_node(struct lock *lock, const char *znode)
+static void ask_owner(struct lock *lock, const char *znode, const struct entry_name *name)
 {
 	struct late_node *node = malloc(sizeof(*node) + strlen(znode) + 1);
+	char *path = path_join(lock->path, znode);
 
-	if (node) {
-		node->lock = lock;
+	if (node && path) {
+		*node = (struct late_node){.lock = lock, .name = *name};
 		strcpy(node->znode, znode);
+		lock_use(lock);
+		lock->late.asked++;
+		lc_submit(lock->lc, ensemble_get(path), owner_answered, node);
+	} else {
+		not_told(lock, ENSEMBLE_REFUSED);
+		free(node);
 	}
-	return node;
+	free(path);
 }
 
 void late_found(struct lock *lock, const char *znode, const struct entry_name *name,
                 uint64_t number)
 {
-	struct late_node *node;
-	char *path;
+	struct entry *entry = may_be_of(lock, znode, name);
+	struct lock_late *late = &lock->late;
 
-	if (!is_nobodys(lock, znode, name) || lock->late.asked == LATE_ASKED_MAX ||
-	    (lock->late.asked > 0 && lock->late.listing != number))
-		return; /* nodes of an earlier listing are being read */
-	node = make_node(lock, znode);
-	path = path_join(lock->path, znode);
-	if (!node || !path) {
-		lock_expect_late(lock);
-		free(node);
-	} else {
-		lock_use(lock);
-		lock->late.asked++;
-		lock->late.listing = number;
-		lc_submit(lock->lc, ensemble_get(path), owner_answered, node);
+	if (entry) {
+		entry->shown_in = number;
+		late->again = true;
+	} else if (!is_nobodys(lock, znode, name) || late->asked >= LATE_ASKED_MAX) {
+		return;
 	}
-	free(path);
+	if (late->asked > 0 && late->listing != number)
+		return; /* nodes of an earlier listing are being read */
+	late->listing = number;
+	ask_owner(lock, znode, name);
 }

@@ -98,12 +98,13 @@ struct lock_repeat {
 	unsigned long spare_in; /* the connection on which it became spare */
 };
 
-/* late.c: a create that was given up may yet be done. */
+/* late.c: a create was not answered. When it was given up, it may yet be done. */
 struct lock_late {
-	int64_t until_us; /* until then the lock is listed; 0: there is no such create */
+	int64_t until_us; /* until then the lock is listed; 0: no create was given up */
 	unsigned asked;   /* nodes whose owners are being read, or that are being deleted */
 	uint64_t listing; /*   the listing that showed them */
-	bool deleted;     /*   one of them was deleted: the lock is listed again */
+	bool untold;      /*   the owner of one of them could not be read */
+	bool again;       /*   the lock is listed again behind them */
 };
 
 /* listing.c: listings of the queue. */

@@ -55,12 +55,6 @@ struct entries {
 
 enum entry_state { ENTRY_ABSENT, ENTRY_CREATING, ENTRY_UNKNOWN, ENTRY_PRESENT, ENTRY_DELETING };
 
-/* listing.c, by the numbers of the lock's listings: lock->lists.sent. */
-struct entry_lists {
-	uint64_t asked; /* UNKNOWN, with candidates: since which listing */
-	uint64_t last;  /* that showed it */
-};
-
 /* entry_data.c: what stands in it. */
 struct entry_data {
 	pid_t pid;
@@ -86,21 +80,19 @@ struct entry {
 	bool in_doubt : 1; /* a delete of it may have been done: an unchecked one was sent, or one
 	                          * was not answered */
 	bool alone : 1;    /* batch.c: its create or delete failed in a transaction */
-	bool candidate_lost : 1; /* UNKNOWN: the owner of a node that may be it could not be read */
-	bool repeated : 1;       /* it may become spare: grant/reuse.c */
-	unsigned pending;        /* answers outstanding that name this entry */
+	bool repeated : 1; /* it may become spare: grant/reuse.c */
+	unsigned pending;  /* answers outstanding that name this entry */
 
 	/* The node. */
 	char name[NAME_MAX_WHOLE]; /* CREATING, UNKNOWN: without its digits; ABSENT: empty */
 	int64_t number;
-	int64_t czxid;       /* 0: not known, it was made in a transaction */
-	int32_t version;     /* of its data */
-	unsigned candidates; /* UNKNOWN: nodes that may be it, and are being read */
+	int64_t czxid;   /* 0: not known, it was made in a transaction */
+	int32_t version; /* of its data */
 	struct watch watch;
 	int64_t sent_us;          /* batch.c: its last create or delete */
 	struct known_entry known; /* its place in the queue */
 	uint64_t seen_in;         /* the era of the known queue in which it was seen last */
-	struct entry_lists lists;
+	uint64_t shown_in;        /* the last listing that showed it, or a node that may be it */
 	struct entry_data data;
 };
 
@@ -229,10 +221,9 @@ void entry_unsent(struct entry *entry);
 void entry_set_deleting(struct entry *entry, bool deleting);
 /* The entry is gone: deleted, or with its lock or session. */
 void entry_set_absent(struct entry *entry);
-/* UNKNOWN, and the node may be it, by its name. */
-bool entry_may_be(const struct entry *entry, const char *znode);
-/* Listing number `number` shows such a node. A listing shows none. */
-void entry_found(struct entry *entry, const char *znode, uint64_t number);
+/* UNKNOWN: the node is the entry, as the good answer of a get says. Or no node is, and the taker
+ * may be gone behind the call. */
+void entry_found(struct entry *entry, const char *znode, const struct ensemble_answer *answer);
 void entry_not_found(struct entry *entry);
 
 /* ---- what stands in it: entry_data.c ---- */

@@ -140,10 +140,147 @@ static void awaits_a_name_since(void **state)
 	list(rig, taker->entry.lock, "#2-5 #2-7");
 	rig_forget(rig);
 	taker->entry.state = ENTRY_UNKNOWN;
+	taker->entry.shown_in = 0;
 	answer_owner(rig, RIG_SESSION);
 	rig_expect_sent(rig, "");
 	assert_true(taker->entry.lock->late.until_us > 0);
 	taker->entry.state = ENTRY_PRESENT;
+}
+
+/* ---- nodes that may be what a create without an answer has made ---- */
+
+/* The listing behind the barrier shows these nodes. They are being read. */
+static struct lc_taker *take_and_see(struct rig *rig, const char *names)
+{
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+
+	takers_turn(rig);
+	takers_reconnect(rig);
+	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+	takers_answer_list(rig, names);
+	rig_forget(rig);
+	return taker;
+}
+
+/* Lists until the create is given up: it is sent again. */
+static void expect_again(struct rig *rig, const struct lc_taker *taker, const char *names)
+{
+	assert_string_equal(rig_unanswered(rig), "children /locks/a");
+	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
+	takers_answer_list(rig, names);
+	assert_int_equal(taker->entry.state, ENTRY_CREATING);
+	assert_true(taker->entry.lock->late.until_us > 0);
+}
+
+static void found_among_copies(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = take_and_see(rig, "#2-4 #2-5 #2-6");
+
+	answer_owner(rig, RIG_SESSION + 1);
+	answer_owner(rig, RIG_SESSION);
+	assert_int_equal(taker->entry.state, ENTRY_PRESENT);
+	assert_int_equal(taker->entry.number, 5);
+	assert_string_equal(rig_unanswered(rig), "get /locks/a/#2-6");
+	answer_owner(rig, RIG_SESSION + 1);
+	assert_non_null(strstr(rig->sent, "children /locks/a"));
+}
+
+static void found_by_a_leaver(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = take_and_see(rig, "#2-5");
+
+	takers_leave(rig, taker);
+	answer_owner(rig, RIG_SESSION);
+	assert_non_null(strstr(rig_unanswered(rig), "delete /locks/a/#2-5"));
+}
+
+static void only_copies(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = take_and_see(rig, "#2-4 #2-5 #2-6");
+
+	answer_owner(rig, RIG_SESSION + 1);
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+	takers_answer_error(rig, ENSEMBLE_NOAUTH);
+	expect_again(rig, taker, "#2-4 #2-6");
+}
+
+/* One of the nodes could not be read: the entry may still be there. */
+static void one_without_an_answer(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = take_and_see(rig, "#2-4 #2-5");
+
+	takers_answer_error(rig, ENSEMBLE_UNKNOWN);
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+	assert_string_equal(rig_unanswered(rig), "children /locks/a");
+	takers_answer_list(rig, "#2-4");
+	answer_owner(rig, RIG_SESSION + 1);
+	expect_again(rig, taker, "#2-4");
+}
+
+/* A read that is refused says nothing, and the lock is listed in a second. */
+static void one_refused(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = take_and_see(rig, "#2-4 #2-5");
+	struct timer *recheck = &taker->entry.lock->lists.recheck;
+
+	takers_answer_error(rig, ENSEMBLE_REFUSED);
+	takers_answer_error(rig, ENSEMBLE_NONODE);
+	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+	assert_string_equal(rig_unanswered(rig), "");
+	assert_true(recheck->armed && recheck->at_us <= rig->now_us + SECOND);
+	timer_clear(&rig->lc.timers, recheck);
+	recheck->fire(taker->entry.lock);
+	takers_turn(rig);
+	takers_answer_list(rig, "#2-4");
+	takers_answer_error(rig, ENSEMBLE_NOAUTH);
+	expect_again(rig, taker, "");
+}
+
+/* The next listing shows another node while the first is read: a third listing decides. */
+static void shown_by_the_next_listing(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, LC_FOREVER);
+
+	takers_turn(rig);
+	takers_reconnect(rig);
+	lock_want_list(taker->entry.lock);
+	takers_turn(rig);
+	takers_answer_list(rig, "#2-4");
+	takers_answer_list(rig, "#2-4 #2-5");
+	assert_string_equal(rig_unanswered(rig), "get /locks/a/#2-4");
+	answer_owner(rig, RIG_SESSION + 1);
+	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
+	assert_string_equal(rig_unanswered(rig), "children /locks/a");
+	takers_answer_list(rig, "#2-4 #2-5");
+	answer_owner(rig, RIG_SESSION + 1);
+	answer_owner(rig, RIG_SESSION);
+	assert_int_equal(taker->entry.number, 5);
+}
+
+/* Nodes that nobody waits for do not keep the taker from the one that is its own. */
+static void behind_many_copies(void **state)
+{
+	struct rig *rig = *state;
+	char names[8 * 71] = "";
+	struct lc_taker *taker;
+
+	for (int i = 6; i < 6 + 70; i++)
+		sprintf(names + strlen(names), "#9-%d ", i);
+	strcat(names, "#2-80");
+	taker = take_and_see(rig, names);
+	for (int i = 0; i < 64; i++)
+		answer_owner(rig, RIG_SESSION + 1);
+	assert_string_equal(rig_unanswered(rig), "get /locks/a/#2-80");
+	answer_owner(rig, RIG_SESSION);
+	assert_int_equal(taker->entry.number, 80);
 }
 
 /* ---- what is not known yet ---- */
@@ -313,6 +450,13 @@ int main(void)
 		TAKERS_TEST(of_one_that_has_lost_the_lock),
 		TAKERS_TEST(of_one_that_awaits_a_name),
 		TAKERS_TEST(awaits_a_name_since),
+		TAKERS_TEST(found_among_copies),
+		TAKERS_TEST(found_by_a_leaver),
+		TAKERS_TEST(only_copies),
+		TAKERS_TEST(one_without_an_answer),
+		TAKERS_TEST(one_refused),
+		TAKERS_TEST(shown_by_the_next_listing),
+		TAKERS_TEST(behind_many_copies),
 		cmocka_unit_test(not_told),
 		TAKERS_TEST(one_listing_at_a_time),
 		TAKERS_TEST(many_come),

@@ -129,21 +129,6 @@ static void unknown_create(void **state)
 	}
 }
 
-/* An answer for the entry is still outstanding: it tells more than a listing. */
-static void not_shown_and_not_answered(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
-
-	taker->entry.state = ENTRY_UNKNOWN;
-	taker->entry.pending++;
-	want_list(rig, taker->entry.lock);
-	takers_answer_lists(rig, OTHER(1));
-	assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
-	assert_true(taker->entry.lock->batch.unresolved);
-	taker->entry.pending--;
-}
-
 /* ---- answers ---- */
 
 static void lock_is_not_there(void **state)
@@ -535,7 +520,6 @@ int main(void)
 		TAKERS_TEST(names_are_watched),
 		TAKERS_TEST(not_shown),
 		cmocka_unit_test(unknown_create),
-		TAKERS_TEST(not_shown_and_not_answered),
 		TAKERS_TEST(lock_is_not_there),
 		TAKERS_TEST(not_there_and_unknown),
 		cmocka_unit_test(refused),

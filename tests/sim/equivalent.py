@@ -83,8 +83,6 @@ EXPLAINED = [
     ('fs/tree/content.c', 'new_content', 'dropped call', 'forget_latest(before);',
      'of two with one key the newer one is found, which takes time'),
     ('listing.c', 'judge_listing', 'dropped call', 'lock_list_later(lock);', MEMORY),
-    ('entry.c', 'ask_candidate', 'dropped assignment', 'entry->candidate_lost = true;', MEMORY),
-    ('entry.c', 'ask_candidate', 'true is false', 'entry->candidate_lost = false;', MEMORY),
     ('call.c', 'call_read', 'dropped call', 'call_fail_soon(call, -ENOMEM);', MEMORY),
     ('asking.c', 'slots_answered', 'dropped call', 'free_if_unused(reading);',
      'the listing was sent behind it, and its answer does that'),

@@ -227,9 +227,9 @@ mutant(45, 'sent_to_the_silent', 'session.c',
        'return lc->session->busy && lease_needs_scout(&lc->session->lease);',
        'return lc == NULL;',
        sim('silent'))
-mutant(17, 'late_entry_left_by_a_server', 'listing.c',
-       '\t\tlate_found(lock, shown->znode, &shown->name, number);\n',
-       '\t\t;\n',
+mutant(17, 'late_entry_left_by_a_server', 'late.c',
+       '} else if (!is_nobodys(lock, znode, name) || late->asked >= LATE_ASKED_MAX) {',
+       '} else {',
        sim('backlogs'))
 
 # ---- 3: a valid lease at every grant and use ----
@@ -354,8 +354,8 @@ mutant(7, 'fsync_asks_nobody', 'change.c',
 # ---- 8: what a listing says ----
 
 mutant(8, 'own_vanished_entry_not_noticed', 'listing.c',
-       '\t\t} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {\n\t\t\tloss_by_listing(taker);',
-       '\t\t} else if (entry->lists.last != number && entry->state == ENTRY_PRESENT) {\n\t\t\t;',
+       '\t\t} else if (entry->shown_in != number && entry->state == ENTRY_PRESENT) {\n\t\t\tloss_by_listing(taker);',
+       '\t\t} else if (entry->shown_in != number && entry->state == ENTRY_PRESENT) {\n\t\t\t;',
        sim('operators', 170))
 mutant(8, 'gone_with_its_session_is_evicted', 'loss.c',
        '\t\ttaker_miss(taker);\n',
@@ -656,17 +656,17 @@ mutant(16, 'recorded_before_the_one_it_replaces', 'taker.c',
        TAKE)
 # ---- 17: whose entry ----
 
-mutant(17, 'adopted_without_asking', 'entry.c',
-       '\tentry->lists.asked = number;\n\task_candidate(entry, znode);',
-       '\tentry->lists.asked = number;\n\tset_present(entry, znode, &(struct ensemble_stat){\n\t\t.ephemeral_owner = entry->lock->lc->session->id, .czxid = 1}, false);\n\ttaker_step(taker_of(entry));',
+mutant(17, 'adopted_without_asking', 'late.c',
+       '\task_owner(lock, znode, name);\n}',
+       '\tif (entry)\n\t\tentry_found(entry, znode, &(struct ensemble_answer){.data = "", .stat = &(struct ensemble_stat){\n\t\t.ephemeral_owner = lock->lc->session->id, .czxid = 1}});\n\telse\n\t\task_owner(lock, znode, name);\n}',
        sim('cuts'))
-mutant(17, 'late_entry_left', 'listing.c',
-       '\t\tlate_found(lock, shown->znode, &shown->name, number);\n',
-       '\t\t;\n',
+mutant(17, 'late_entry_left', 'late.c',
+       '} else if (!is_nobodys(lock, znode, name) || late->asked >= LATE_ASKED_MAX) {',
+       '} else {',
        OWN)
 mutant(17, 'any_late_entry_deleted', 'late.c',
-       'bool ours = answer->stat->ephemeral_owner == lock->lc->session->id;',
-       'bool ours = true;',
+       'result == ENSEMBLE_OK && answer->stat->ephemeral_owner == lock->lc->session->id',
+       'result == ENSEMBLE_OK && (!entry || answer->stat->ephemeral_owner == lock->lc->session->id)',
        LATE)
 mutant(17, 'name_to_come_deleted', 'late.c',
        '!entry || (!awaits_a_name(entry) && strcmp',
@@ -693,19 +693,19 @@ mutant(17, 'what_we_know_is_told_of_copies', 'entry_info.c',
        'if (!lock || info->session != call->lc->session->id || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_of_node(lock, info->entry.znode, &name);',
        'if (!lock || !name_parse(info->entry.znode, &name))\n\t\treturn;\n\tentry = entry_named(lock, &name);',
        OWN)
-mutant(17, 'the_first_copy_is_claimed', 'entry.c',
-       ' &&\n\t    answer->stat->ephemeral_owner == entry->lock->lc->session->id) {',
-       ') {',
+mutant(17, 'the_first_copy_is_claimed', 'late.c',
+       'result == ENSEMBLE_OK && answer->stat->ephemeral_owner == lock->lc->session->id',
+       'result == ENSEMBLE_OK && (entry || answer->stat->ephemeral_owner == lock->lc->session->id)',
        OWN,
        ('entry.c', '\tassert(!stat || stat->ephemeral_owner == entry->lock->lc->session->id);\n', ''),
        ('entry.c', 'return stat->ephemeral_owner == entry->lock->lc->session->id &&', 'return'))
-mutant(17, 'one_copy_decides', 'entry.c',
-       'if (answer->result == ENSEMBLE_GONE || entry->candidates > 0)',
-       'if (answer->result == ENSEMBLE_GONE)',
+mutant(17, 'one_copy_decides', 'late.c',
+       'if (--lock->late.asked == 0)',
+       'if (lock->late.asked-- > 0)',
        OWN)
-mutant(17, 'copies_are_claimed_for_ever', 'entry.c',
-       '\tif (entry->state == ENTRY_UNKNOWN && !entry->candidate_lost)\n\t\tentry_not_found(entry);\n',
-       '',
+mutant(17, 'copies_are_claimed_for_ever', 'late.c',
+       '\t\t\tentry_not_found(&taker->entry);\n',
+       '\t\t\t;\n',
        OWN)
 mutant(17, 'deleted_and_made_by_another', 'entry_data.c',
        '\tif (entry->state == ENTRY_PRESENT && !is_same_node(entry, answer->stat)) {',
@@ -772,10 +772,14 @@ mutant(18, 'late_entry_not_awaited', 'entry.c',
        '\tlock_expect_late(entry->lock);\n',
        '',
        OWN)
-mutant(18, 'refused_means_not_ours', 'entry.c',
-       'entry->candidate_lost |= !tells_whose(answer->result);',
-       'entry->candidate_lost |= answer->result == ENSEMBLE_UNKNOWN;',
-       unit('tests/layer/entry.c'))
+mutant(18, 'refused_means_not_ours', 'late.c',
+       'lock->late.untold = true;',
+       'lock->late.untold = result == ENSEMBLE_UNKNOWN;',
+       LATE)
+mutant(18, 'own_node_behind_many_copies', 'late.c',
+       '} else if (!is_nobodys(lock, znode, name) || late->asked >= LATE_ASKED_MAX) {',
+       '}\n\tif (late->asked >= LATE_ASKED_MAX || (!entry && !is_nobodys(lock, znode, name))) {',
+       LATE)
 mutant(18, 'create_again_before_the_list', 'entry.c',
        '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->batch.unresolved = true;\n',
        '\t\tentry_set_absent(entry);\n',
@@ -784,13 +788,13 @@ mutant(18, 'others_queue_before_the_outcome', 'taker.c',
        'else if (!entry->lock->batch.unresolved)\n',
        'else\n',
        sim())
-mutant(18, 'unknown_not_adopted', 'listing.c',
-       '\t\tentry_found(entry, shown->znode, number);\n',
-       '\t\t;\n',
+mutant(18, 'unknown_not_adopted', 'late.c',
+       '\t\t\tentry_found(entry, node->znode, answer);\n',
+       '\t\t\t;\n',
        sim('cuts'))
 mutant(18, 'unknown_not_created_again', 'listing.c',
-       '!entry->pending) {\n\t\t\tentry_not_found(entry);\n\t\t\ttaker_free_if_done(taker); /* a',
-       '!entry->pending) {\n\t\t\t; /* a',
+       '\t\t\tentry_not_found(entry); /* a',
+       '\t\t\t; /* a',
        sim('cuts'))
 mutant(18, 'no_list_after_reconnect', 'listing.c',
        '\t\tlock_want_list(lock);\n\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {',

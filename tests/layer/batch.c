@@ -214,7 +214,7 @@ static void several_creates_of_a_lock(void **state)
 static void create_many(struct rig *rig, struct entry *many, size_t how_many, const char *reason)
 {
 	for (size_t i = 0; i < how_many; i++) {
-		char lock[8];
+		char lock[24];
 
 		snprintf(lock, sizeof(lock), "%zu", i);
 		rig_make_entry(rig, &many[i], lock, 1, LC_EXCLUSIVE);

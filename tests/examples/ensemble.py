@@ -7,6 +7,7 @@ What is held stays held when the servers restart, are upgraded, and when one is 
 import os
 import re
 import shutil
+import socket
 import sys
 import types
 
@@ -114,6 +115,23 @@ def mistakes(host, version):
         check(status == 1 and said in err, f'{words}: {status} {err}')
 
 
+def silent(host):
+    """Something takes the connection, and no server answers."""
+    with socket.create_server(('127.0.2.1', 2181)):
+        check_equal(command(['./status', 'zk1'], env=host.environ, cwd=host.work), (1, 'zk1 - no answer within 2 s\n', ''), 'status')
+
+
+def alone(host):
+    """One server of three runs."""
+    text = block('./status').replace('-w ', '')
+
+    def said():
+        status, out, err = command(['sh', '-c', text], env=host.environ, cwd=host.work)
+        lines = out.splitlines()
+        return (status, err, lines[2]) == (1, '', 'zk3 - Connection refused') and 'zk1 - runs, and has no quorum' in lines
+    until(said, 'a server without a quorum, and one that does not run')
+
+
 def checked(host, point):
     """Nothing is wrong, and no risk but the version of Debian's server."""
     text = block('zklockfs --check').replace('/mnt/locks', point)
@@ -192,9 +210,12 @@ def test(case):
     case.cleanups.callback(command, ['gpgconf', '--kill', 'gpg-agent'])
     signed(case, '3.8.0')
     hosts = [Host(case, gate, number) for number in (1, 2, 3)]
+    silent(hosts[0])
     try:
         for host in hosts:
             host.install('3.8.0')
+            if host is hosts[1]:
+                alone(hosts[0])
             host.done('systemctl start zookeeper')
         permissions(hosts[0])
         mistakes(hosts[0], '3.8.0')

@@ -4,10 +4,12 @@
 
 import os
 import re
+import shutil
 import signal
 
 from gate import at_once, example
-from harness import ZKLOCKFS, check, check_equal, command, run, until
+from harness import SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, run, until
+from locking import BUILD
 from printed import read
 from terminals import shape
 
@@ -60,8 +62,8 @@ def test(case):
     proposed = re.findall(r'^    (?:cat|\S*/zklock) .*', out[out.index('The mount stays'):], re.M)
     check_equal([command(line.split(), env={'PATH': os.environ['PATH']}) for line in proposed],
                 [(0, '', ''), (0, 'nothing is in the way: it could be taken now\n', '')], f'{proposed} in {out}')
-
-    check_equal(at_once('demo', 'stop', **environ), (0, 'all stopped\n', ''), 'stop')
+    check(f'/zklock/zklocktop -m {state}/web1 ' in out or not shutil.which('zklocktop', path=BUILD), out)
+    check_equal(at_once('demo', 'stop', **environ), (0, f'all stopped; {SOURCE_ROOT}/build and the installed packages stay\n', ''), 'stop')
     check(not mounts() and not os.path.exists(state), 'something is left')
     check_equal(at_once('demo', 'stop', **environ), (0, 'no demo is running\n', ''), 'stop again')
     check_equal(at_once('demo', '--wrong', **environ)[0], 1, 'usage')

@@ -11,7 +11,7 @@ import shutil
 from gate import EXAMPLES, Gate, check, check_equal, command
 from harness import ZKLOCKFS, besides_usual, run, until
 from locking import environment, zklock
-from printed import indented, shown
+from printed import BUSY, indented, shown
 
 
 def block(page, start):
@@ -49,6 +49,15 @@ def from_other_tools(gate, mount):
             check('token' not in command(['sh', '-c', text], env=environment(mount))[1], 'a job that another host does')
             check_equal(zklock(mount, 'evict', 'p', 'holder')[0], 0, 'evict')
         until(lambda: not mount.queue('p'), f'{text}: the lock is free')
+    holder = mount.take('p').held()
+    looks = sorted(re.findall(r'\b(?:zklock (?:why|ls|evict) p|cat \S*/p/value)\b[^,\n]*', shown('fs/pages/zklock.1.md')),
+                   key=lambda text: 'evict' in text)
+    check_equal(len(looks), 4, looks)
+    for text in looks:
+        check_equal(command(['sh', '-c', text.strip().replace('/mnt/locks', mount.directory)], env=environment(mount))[0],
+                    BUSY if ' why ' in text else 0, text)
+    holder.kill()
+    until(lambda: not mount.queue('p'), 'evicted')
     os.rmdir(mount.path('p'))
 
 

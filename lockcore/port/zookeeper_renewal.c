@@ -15,11 +15,17 @@
  */
 #include "port/zookeeper_port.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* A server that has turned a scout away may turn away the next one, too. */
 #define SCOUT_PAUSE_US 250000
+/* A scout that is back so long after the connection was begun says nothing of the connection. */
+#define SCOUT_PROMPT_US 50000
 /* So long scouts are turned away before the request leaves without one. */
 #define SCOUT_PATIENCE_US 60000000
 
@@ -33,6 +39,7 @@ void renewal_begin(struct zookeeper *zk)
 void renewal_end(struct zookeeper *zk)
 {
 	zk->renewal.state = RENEWAL_NONE;
+	zk->renewal.anew = false;
 	scout_end(&zk->renewal.scout);
 }
 
@@ -114,6 +121,36 @@ static void give_up(struct zookeeper *zk)
 	renewal_end(zk);
 }
 
+/* A server that begins to serve closes the connections that had come before. One whose queue of
+ * connections was full does not know them. So the client gets another connection to the same
+ * server, under the number of its socket: the client has sent nothing yet, and does not notice. */
+static bool connect_anew(struct zookeeper *zk)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	int fd, on = 1;
+
+	zk->renewal.anew = true;
+	if (getpeername(zk->fd, (struct sockaddr *)&address, &len) < 0)
+		return false;
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)connect(fd, (struct sockaddr *)&address, len);
+	(void)dup3(fd, zk->fd, O_CLOEXEC);
+	close(fd);
+	return true;
+}
+
+static bool is_outdated(const struct zookeeper *zk)
+{
+	const struct renewal *renewal = &zk->renewal;
+
+	return renewal->scout.state == SCOUT_BACK && !renewal->anew &&
+	       zk->clock_us(zk->clock_ctx) - renewal->connect_us > SCOUT_PROMPT_US;
+}
+
 bool renewal_waits(struct zookeeper *zk)
 {
 	struct renewal *renewal = &zk->renewal;
@@ -132,6 +169,8 @@ bool renewal_waits(struct zookeeper *zk)
 	if (!(events & POLLOUT))
 		return true;
 	news = needs_scout(zk) ? scout(zk) : NEWS_GOOD;
+	if (news == NEWS_GOOD && is_outdated(zk) && connect_anew(zk))
+		return true;
 	if (news == NEWS_GOOD) {
 		announce(zk);
 	} else if (news == NEWS_BAD) {

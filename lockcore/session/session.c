@@ -135,12 +135,26 @@ static bool session_needs_scout(void *ctx)
 	return lc->session->busy && lease_needs_scout(&lc->session->lease);
 }
 
+/* How long the answer of a renewal is awaited. A server that was just at work, as the scout has
+ * shown, gets half of the lease that is left, whatever the scout took: a renewal that is given up
+ * costs more than the time does. The other half is for the next server. */
+static int64_t answer_timeout_of_renewal(struct lc *lc)
+{
+	const struct lease *lease = &lc->session->lease;
+	int64_t left_us = lease_left(lease, lc_now(lc)) - lease->lead_us;
+
+	if (session_needs_scout(lc) && left_us > 0)
+		return left_us / 2;
+	return session_answer_timeout(lc, lc->config.session_timeout_us / 5);
+}
+
 static void session_renews(void *ctx)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
 
 	lease_renews(&session->lease, lc_now(lc));
+	timer_set(&lc->timers, &session->retry, lc_now(lc) + answer_timeout_of_renewal(lc));
 	if (session->limit.armed)
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	session_tell_deadline(lc);

@@ -227,6 +227,10 @@ mutant(45, 'sent_to_the_silent', 'session.c',
        'return lc->session->busy && lease_needs_scout(&lc->session->lease);',
        'return lc == NULL;',
        sim('silent'))
+mutant(45, 'given_up_for_its_scout', 'session.c',
+       '\ttimer_set(&lc->timers, &session->retry, lc_now(lc) + answer_timeout_of_renewal(lc));\n',
+       '\t(void)answer_timeout_of_renewal;\n',
+       SESSION_LEASE)
 mutant(17, 'late_entry_left_by_a_server', 'late.c',
        '} else if (!is_nobodys(lock, znode, name) || late->asked >= LATE_ASKED_MAX) {',
        '} else {',

@@ -4,10 +4,12 @@
 never come (rule 45). A way to the server does what servers of other limits do: it lowers the timeout that a renewal
 asks for. The loser is stopped before the next one holds when the answer is lost with the network, and when a renewal
 that was given up is carried out late, after another one was answered, by this daemon or by the one after a crash. A
-server that stands still gets no renewal at all, and costs no lock."""
+server that stands still gets no renewal at all, and costs no lock. A server that has just begun to serve gets the
+renewal on a connection of its own."""
 
 import contextlib
 import os
+import select
 import socket
 import struct
 import threading
@@ -32,6 +34,7 @@ class Way:
         self.shorten = False     # the next renewal gets a shorter session, and its answer is lost with the network
         self.keep = False        # the next renewal is kept
         self.kept = None         #   it, and its connection to the server
+        self.starting = False    # a connection that comes now is closed at its first request, also later
         self.silent = False      # nothing comes from the server any more
         self.cut = threading.Event()   # nothing passes any more, and nobody is told
         threading.Thread(target=self._accept, daemon=True).start()
@@ -44,6 +47,9 @@ class Way:
     def _serve(self, near):
         if self.cut.is_set():
             threading.Event().wait()
+        early = self.starting
+        if early and not select.select([near], [], [], 0.1)[0]:
+            self.starting = False   # while this one waits for its scout
         far = socket.create_connection(('127.0.0.1', self.port))
         with self.lock:
             self.ends += [near, far]
@@ -55,6 +61,10 @@ class Way:
                 request = bytearray(near.recv(struct.unpack('>i', first)[0], socket.MSG_WAITALL))
                 if not self._goes_on(far, first, request):
                     return
+                if early:
+                    near.close()
+                    return
+                far.sendall(first + request)
             threading.Thread(target=self._copy, args=(far, near, True), daemon=True).start()
             self._copy(near, far, False)
 
@@ -74,7 +84,6 @@ class Way:
             self.cut.set()
             far.sendall(first + request)
             return False
-        far.sendall(first + request)
         return True
 
     def _copy(self, source, target, down):
@@ -103,9 +112,10 @@ class Way:
         far.sendall(request)
 
 
-def through(case, server, name, on_lost='kill'):
+def through(case, server, name, on_lost='kill', count=1):
     way = Way(server.port)
-    mount = case.mount(server, name, servers=way.address, session='15s', options=[f'on_lost={on_lost}'])
+    mount = case.mount(server, name, servers=','.join(count * [way.address]), session='15s',
+                       options=[f'on_lost={on_lost}'])
     mount.allow(LOST)
     mount.mkdir(name)
     return way, mount, mount.take(name).held()
@@ -164,6 +174,20 @@ def silent_server(case, server, other):
     holder.release()
 
 
+def starting_server(case, server, other):
+    """It closes connections that came before it was ready, so the renewal does not go on one of these."""
+    # With two addresses the client goes on at once. So its connection is there before its scout's.
+    way, mount, holder = through(case, server, 'starting', count=2)
+    session = mount.session()
+    way.starting = True
+    way.break_all()
+    until(lambda: not way.starting, 'it begins to serve')
+    mount.ready()
+    holder.do('fsync')
+    check(way.renewals == 1 and mount.session() == session, f'{way.renewals} renewals, or another session')
+    holder.release()
+
+
 def unused_session(case, server, other):
     """A session whose renewal was given up is replaced when nobody holds or waits."""
     way, mount, holder = through(case, server, 'unused')
@@ -192,7 +216,7 @@ def unused_session(case, server, other):
 def test(case):
     server = case.server(tick_ms=2000)
     other = case.mount(server, 'b')
-    parts = [answer_lost, late_in_one_process, silent_server, unused_session]
+    parts = [answer_lost, late_in_one_process, silent_server, starting_server, unused_session]
     if not CRASHES and 'nokeeper' not in os.environ.get('ZKLOCKFS_OPTIONS', ''):
         parts.append(late_after_a_crash)
     case.at_once(*((lambda case, part=part: part(case, server, other)) for part in parts))

@@ -115,6 +115,7 @@ static void wait_until(struct guard *guard, int64_t until_us)
 	struct itimerspec spec = {0};
 	struct pollfd fds[2] = {{.fd = guard->daemon ? guard->fd : -1, .events = POLLIN},
 	                        {.fd = guard->timer, .events = POLLIN}};
+	int without_timer_ms = -1;
 	char bytes[64];
 	ssize_t n;
 
@@ -124,8 +125,9 @@ static void wait_until(struct guard *guard, int64_t until_us)
 		spec.it_value.tv_sec = wait / 1000000;
 		spec.it_value.tv_nsec = wait % 1000000 * 1000 + 1;
 	}
-	timerfd_settime(guard->timer, 0, &spec, NULL);
-	if (poll(fds, 2, -1) < 0 || !fds[0].revents)
+	if (timerfd_settime(guard->timer, 0, &spec, NULL) < 0)
+		without_timer_ms = LOOK_US / 1000;
+	if (poll(fds, 2, without_timer_ms) < 0 || !fds[0].revents)
 		return;
 	n = recv(guard->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 	guard->daemon = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
@@ -257,6 +259,9 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 	if (guard.fd >= 0 && guard.search && guard.timer >= 0)
 		run(&guard);
 	else
-		log_line(LC_ERROR, "the guardian cannot begin: %s", strerror(errno));
+		log_line(LC_ERROR, "the guardian cannot begin: %s failed",
+		         guard.fd < 0     ? "dup"
+		         : !guard.search ? "malloc"
+		                         : "timerfd_create");
 	_exit(0);
 }

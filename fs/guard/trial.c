@@ -64,8 +64,8 @@ static _Noreturn void wait_for_end(int fd, bool another)
 	signals_unblock_all();
 	if (another)
 		become_another();
-	(void)send(fd, "", 1, MSG_NOSIGNAL);
-	(void)!read(fd, &byte, 1);
+	if (send(fd, "", 1, MSG_NOSIGNAL) == 1)
+		(void)!read(fd, &byte, 1);
 	_exit(0);
 }
 

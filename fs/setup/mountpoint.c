@@ -336,9 +336,13 @@ void mountpoint_unlock(int lock)
 
 const char *mountpoint_unasked(int error)
 {
-	return error == -ETIMEDOUT ? "what is mounted there does not answer within 10 s: it is "
-	                             "stopped (SIGCONT), or hangs"
-	                           : strerror(-error);
+	static char text[128];
+
+	if (error == -ETIMEDOUT)
+		return "what is mounted there does not answer within 10 s: it is stopped "
+		       "(SIGCONT), or hangs";
+	snprintf(text, sizeof(text), "pipe2 or fork, to look at it: %s", strerror(-error));
+	return text;
 }
 
 static bool is_set(const char *path)

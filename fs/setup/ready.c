@@ -23,7 +23,7 @@ bool ready_open_standard(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-			return false;
+			return log_cannot_start("fcntl, or open of /dev/null");
 	return true;
 }
 
@@ -56,7 +56,9 @@ bool ready_begin(bool foreground)
 		wait_for_status(fds[0], child);
 	}
 	/* Who ends the command while it waits, by ^C for example, wants no mount later. */
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != command)
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0)
+		return log_cannot_start("prctl");
+	if (getppid() != command)
 		_exit(32);
 	close(fds[0]);
 	status_fd = fds[1];

@@ -316,8 +316,10 @@ _X86 = platform.machine() == 'x86_64'
 CALLS = {
     'epoll_create1': 291 if _X86 else 20, 'getrandom': 318 if _X86 else 278,
     'close_range': 436, 'openat2': 437, 'pidfd_open': 434, 'pidfd_send_signal': 424,
+    'prctl': 157 if _X86 else 167, 'pipe2': 293 if _X86 else 59, 'fcntl': 72 if _X86 else 25,
     'kill': 62 if _X86 else 129, 'memfd_create': 319 if _X86 else 279, 'statx': 332 if _X86 else 291,
-    'timerfd_create': 283 if _X86 else 85, 'signalfd4': 289 if _X86 else 74, 'ppoll': 271 if _X86 else 73,
+    'timerfd_create': 283 if _X86 else 85, 'timerfd_settime': 286 if _X86 else 86, 'sendto': 44 if _X86 else 206,
+    'signalfd4': 289 if _X86 else 74, 'ppoll': 271 if _X86 else 73,
 }
 
 

@@ -23,6 +23,10 @@ def test(case):
     fails('cannot start: signalfd: ', lambda args: refused(args, ['signalfd4']))
     fails('cannot start: signalfd: ', lambda args: refused(args, ['signalfd4']), 'nokeeper')
     fails('ppoll: ', lambda args: refused(args, ['ppoll']))
+    fails(f'{point}: pipe2 or fork, to look at it: Operation not permitted', lambda args: refused(args, ['pipe2']))
+    fails('cannot start: fcntl, or open of /dev/null: ', lambda args: refused(args, ['fcntl']))
+    # A process in trial that can say nothing ends; it is not waited for.
+    fails('a process in trial has ended', lambda args: refused(args, ['sendto']), 'on_lost=kill', 'connect_timeout=1s')
 
 
 run(test)

@@ -69,7 +69,10 @@ static void watch(struct running *self, const sigset_t *signals)
 	self->signals = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	self->alarm = span_alarm();
 	if (!self->fds || self->signals < 0 || self->alarm < 0)
-		err(EX_OSERR, NULL);
+		err(EX_OSERR, "%s",
+		    !self->fds          ? "calloc"
+		    : self->signals < 0 ? "signalfd"
+		                        : "timerfd_create");
 	for (size_t i = 0; i < count; i++)
 		self->fds[i].fd = self->run->take->locks[i].fd;
 	self->fds[count] = (struct pollfd){.fd = self->signals, .events = POLLIN};
@@ -263,7 +266,8 @@ static const char *find_loss(const struct take *take, const struct lock *lock, b
 		if (errno == ENOTCONN || errno == ECONNABORTED)
 			return "the daemon of the mount is dead";
 		if (!take_is_no_answer(errno))
-			return "lost before the end";
+			return errno == EIO ? "lost before the end"
+			                    : "fsync is refused, so it counts as lost";
 		if (errno == EHOSTUNREACH && is_being_stopped(take->mount))
 			return "the ensemble does not answer, and the lease is about to end";
 		if (span_now_ms() >= until && pread(lock->fd, &byte, 1, 0) == 1) {

@@ -130,7 +130,11 @@ static void set_environment(const struct run *run)
 
 static void die_with(pid_t parent)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) {
+		warn("prctl");
+		_exit(EX_OSERR);
+	}
+	if (getppid() != parent)
 		_exit(EX_OSERR);
 }
 
@@ -349,7 +353,8 @@ void start_command(struct start *start, const sigset_t *mask)
 	pid_t parent = getpid();
 
 	if (start->pid) {
-		(void)send(start->fd, "", 1, MSG_NOSIGNAL); /* if it is gone, SIGCHLD tells */
+		if (send(start->fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+			warn("cannot start the command: send"); /* EPIPE: SIGCHLD tells */
 		close(start->fd);
 		return;
 	}

@@ -260,7 +260,7 @@ _Noreturn void guard_run(struct page *page, int fd, enum on_lost on_lost)
 		run(&guard);
 	else
 		log_line(LC_ERROR, "the guardian cannot begin: %s failed",
-		         guard.fd < 0     ? "dup"
+		         guard.fd < 0    ? "dup"
 		         : !guard.search ? "malloc"
 		                         : "timerfd_create");
 	_exit(0);

@@ -331,6 +331,18 @@ static bool copy_names(struct reading *reading, const struct ensemble_answer *an
 	return true;
 }
 
+/* Their takers may have left, and be forgotten, before a reader is told. */
+static void mark_own(struct reading *reading)
+{
+	struct lock *lock = lock_find(reading->lc, reading->path, strlen(reading->path));
+
+	for (size_t i = 0; lock && i < reading->queue.count; i++) {
+		struct queue_entry *entry = &reading->queue.entries[i];
+
+		entry->own = entry_of_node(lock, entry->znode, &entry->name);
+	}
+}
+
 /* With more than one entry, the number of slots decides which ones hold. */
 static int judge_names(struct reading *reading)
 {
@@ -342,6 +354,7 @@ static int judge_names(struct reading *reading)
 		return r;
 	if (known->czxid != reading->stat.czxid || known->mzxid != reading->stat.mzxid)
 		return -EAGAIN;
+	mark_own(reading);
 	queue_judge(&reading->queue, known->slots);
 	return 0;
 }

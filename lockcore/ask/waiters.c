@@ -13,7 +13,7 @@ static bool is_leaving(struct lock *lock, const struct queue_entry *entry)
 {
 	const struct entry *own = entry_of_node(lock, entry->znode, &entry->name);
 
-	return own && !own->wanted;
+	return own ? !own->wanted : entry->own;
 }
 
 /* Takers that left do not count, nor do takers that only wait for one of these. Where the numbers

@@ -15,6 +15,7 @@ struct queue_entry {
 	int64_t czxid;     /* known only where it orders: order.c */
 	ssize_t blocker;   /* queue_judge() */
 	bool incompatible; /* its client does not wait for our entries; queue_build() */
+	bool own;          /* a taker of this mount had it then: asking.c */
 };
 
 struct queue {

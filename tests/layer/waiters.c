@@ -95,6 +95,25 @@ static void leavers_do_not_count(void **state)
 	rig_expect_told(rig, "nobody waits");
 }
 
+/* The listing shows the entry of a leaver, which is gone when the holder is told of it. */
+static void leaver_has_gone(void **state)
+{
+	struct rig *rig = *state;
+	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1"),
+			*leaver = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
+
+	ask(rig, holder);
+	answer_queue(rig, "#2-1 #3-2", 1);
+	rig_expect_told(rig, "a taker waits");
+	ask(rig, holder);
+	takers_leave(rig, leaver);
+	takers_answer_list(rig, "#2-1 #3-2");
+	takers_answer_error(rig, ENSEMBLE_OK); /* the leaver's delete */
+	rig->now_us += SECOND;
+	asking_tell(&rig->lc);
+	rig_expect_told(rig, "nobody waits");
+}
+
 /* Only the first of two holders has a waiter behind it. */
 static void two_holders(void **state)
 {
@@ -206,10 +225,10 @@ static void not_watched_any_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_waits),       TAKERS_TEST(leavers_do_not_count),
-		TAKERS_TEST(two_holders),          TAKERS_TEST(does_not_hold),
-		TAKERS_TEST(is_not_shown),         TAKERS_TEST(watched),
-		TAKERS_TEST(not_watched_any_more),
+		cmocka_unit_test(who_waits),  TAKERS_TEST(leavers_do_not_count),
+		TAKERS_TEST(leaver_has_gone), TAKERS_TEST(two_holders),
+		TAKERS_TEST(does_not_hold),   TAKERS_TEST(is_not_shown),
+		TAKERS_TEST(watched),         TAKERS_TEST(not_watched_any_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

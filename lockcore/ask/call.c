@@ -3,11 +3,13 @@
  * call.c - the life of a question to the ensemble: a lock's data, its queue, making or changing a
  * lock, checking the own entry.
  *
- * A call runs through stages. When the answer of a read was lost, the call asks again on the
- * next connection. When the answer of a write was lost, it does not, and fails with EHOSTUNREACH,
- * unless doing it twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US
- * after it was asked. Only some calls that write are asked at a time, since takers wait behind
- * them; the others wait for their turn at a gate, for the same time at most.
+ * A call runs through stages: a request, and what its answer leads to. A change is read, decided,
+ * and written by the version that was read. If somebody else has changed it meanwhile, the call
+ * begins anew. When the answer of a read was lost, the call asks again on the next connection.
+ * When the answer of a write was lost, it does not, and fails with EHOSTUNREACH, unless doing it
+ * twice is the same as doing it once. Every call ends within LC_CALL_TIMEOUT_US after it was asked.
+ * Only some calls that write are asked at a time, since takers wait behind them; the others wait
+ * for their turn at a gate, for the same time at most.
  * What a call only reads is asked once for all who wait for the same: asking.c.
  */
 #include "ask/call.h"
@@ -35,9 +37,9 @@ static void call_free(struct lc_call *call)
 	free(call);
 }
 
-void call_free_if_done(struct lc_call *call)
+static void call_free_if_done(struct lc_call *call)
 {
-	if (!call->told || call->pending > 0)
+	if (call->stage)
 		return;
 	if (call->taker) {
 		call->taker->entry.pending--;
@@ -46,7 +48,8 @@ void call_free_if_done(struct lc_call *call)
 	call_free(call);
 }
 
-void call_close(struct lc_call *call)
+/* Nothing can end the call any more. */
+static void call_close(struct lc_call *call)
 {
 	assert(!call->told);
 	call->told = true;
@@ -56,11 +59,16 @@ void call_close(struct lc_call *call)
 	ask_changes(call->lc);
 }
 
-void call_fail(struct lc_call *call, int error)
+void call_end(struct lc_call *call, int error, void *what)
 {
 	call_close(call);
-	call->fail(call, error);
+	call->tell(call, error, what);
 	call_free_if_done(call);
+}
+
+void call_fail(struct lc_call *call, int error)
+{
+	call_end(call, error, NULL);
 }
 
 bool lc_may_cancel(const struct lc_call *call)
@@ -123,7 +131,7 @@ static void call_timed_out(void *ctx)
 		error = -EBUSY;
 		break;
 	case END_AWAY:
-		lc->reads->silent |= (call->pending > 0 && sent_in_time(call)) ||
+		lc->reads->silent |= (call->stage && sent_in_time(call)) ||
 		                     (call->reads > 0 && session_is_ready(lc));
 		break;
 	}
@@ -152,7 +160,7 @@ void calls_resume(struct lc *lc)
 	if (!session_may_ask(lc))
 		return; /* the heartbeat that ends the doubt resumes them */
 	DL_FOREACH_SAFE(lc->calls->calls, call, next)
-		if (call->pending == 0 && call->reads == 0 && call->turn.state != GATE_WAITS)
+		if (!call->stage && call->reads == 0 && call->turn.state != GATE_WAITS)
 			call->ask(call);
 }
 
@@ -221,21 +229,25 @@ void *call_alloc(size_t size, const struct lc_call *model)
 
 	if (call)
 		*call = *model;
+	else
+		free(model->path);
 	return call;
 }
 
-int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call)
+int call_begin(struct lc_call *call, struct lc *lc, struct lc_call **ret_call)
 {
+	if (!call)
+		return -ENOMEM;
 	call->lc = lc;
-	call->path = path;
-	if (!path || (call->changes && !gate_join(&lc->calls->changes, call->uid, &call->turn))) {
+	if (!call->path ||
+	    (call->changes && !gate_join(&lc->calls->changes, call->uid, &call->turn))) {
 		call_free(call);
 		return -ENOMEM;
 	}
 	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
 	if (call->taker)
 		call->taker->entry.pending++;
-	reuse_end_at(lc, path);
+	reuse_end_at(lc, call->path);
 	DL_APPEND(lc->calls->calls, call);
 	*ret_call = call;
 	if (call->changes)
@@ -255,64 +267,71 @@ static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
 	       op->path != lc->session->node.path;
 }
 
-void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx)
+static void stage_answered(void *ctx, const struct ensemble_answer *answer)
 {
-	call_send_all(call, &op, 1, answer, ctx);
-}
+	struct lc_call *call = ctx;
+	call_stage_fn *stage = call->stage;
+	enum ensemble_result result = answer->result;
+	bool ok = result == ENSEMBLE_OK;
 
-void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
-                   ensemble_answer_fn *answer, void *ctx)
-{
-	for (int i = 0; i < count; i++)
-		call->written |= changes_something(call->lc, &ops[i]);
-	call->pending++;
-	call->writes = ops[0].kind != ENSEMBLE_GET && ops[0].kind != ENSEMBLE_CHILDREN;
-	call->sent_us = lc_now(call->lc);
-	batch_send(call->lc);
-	lc_submit_all(call->lc, ops, count, answer, ctx);
-}
-
-static void heard(struct lc_call *call)
-{
-	call->pending--;
+	call->stage = NULL;
 	call->lc->reads->silent = false;
-}
-
-bool call_meant(struct lc_call *call, const struct ensemble_answer *answer,
-                enum ensemble_result result)
-{
-	bool meant = answer->result == result && !call->told;
-
-	if (meant)
-		heard(call);
-	return meant;
-}
-
-bool call_answered(struct lc_call *call, const struct ensemble_answer *answer)
-{
-	heard(call);
-	if (answer->result == ENSEMBLE_OK && call->writes)
+	if (ok && call->writes)
 		session_wrote(call->lc, call->sent_us);
+	call->maybe_done |= call->writes && result == ENSEMBLE_UNKNOWN;
 	if (call->told) {
+		call->done_late = call->writes && ok;
 		call_free_if_done(call);
-		return false;
-	}
-	if (answer->result == ENSEMBLE_OK)
-		return true;
-	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE) {
+	} else if (ok || call->meant & MEANT(result)) {
+		stage(call, answer);
+	} else if (result == ENSEMBLE_UNKNOWN || result == ENSEMBLE_GONE) {
 		if (call->writes && !call->repeatable)
 			call_fail(call, -EHOSTUNREACH);
-		return false; /* asked again by calls_resume() */
-	}
-	if (answer->result == ENSEMBLE_NONODE && !call->writes && !call->synced) {
+		/* else calls_resume() asks again */
+	} else if (result == ENSEMBLE_BADVERSION) {
+		call_ask(call);
+	} else if (result == ENSEMBLE_NONODE && !call->writes && !call->synced) {
 		/* A follower may lag behind the host that has just made it. */
 		call->synced = true;
 		batch_submit(call->lc, ensemble_sync(call->path), lc_ignore, NULL);
 		call->ask(call);
-		return false;
+	} else {
+		call_fail(call, errno_of(result));
 	}
-	call_fail(call, errno_of(answer->result));
-	return false;
+}
+
+void call_send(struct lc_call *call, const struct ensemble_op *ops, int count, call_stage_fn *stage,
+               unsigned meant)
+{
+	for (int i = 0; i < count; i++)
+		call->written |= changes_something(call->lc, &ops[i]);
+	assert(!call->stage);
+	call->stage = stage;
+	call->meant = meant;
+	call->writes = ops[0].kind != ENSEMBLE_GET;
+	call->sent_us = lc_now(call->lc);
+	batch_send(call->lc);
+	lc_submit_all(call->lc, ops, count, stage_answered, call);
+}
+
+void call_get(struct lc_call *call, const char *path, call_stage_fn *stage, unsigned meant)
+{
+	struct ensemble_op op = ensemble_get(path);
+
+	call_send(call, &op, 1, stage, meant);
+}
+
+void call_send_held(struct lc_call *call, struct ensemble_op op, call_stage_fn *stage,
+                    unsigned meant)
+{
+	char *entry = entry_path(&call->taker->entry);
+	struct ensemble_op ops[] = {ensemble_check(entry, ENSEMBLE_ANY_VERSION), op};
+
+	if (entry)
+		call_send(call, ops, 2, stage, meant);
+	else
+		call_fail_soon(call, -ENOMEM);
+	free(entry);
 }
 
 /* ---- reads ---- */
@@ -331,22 +350,14 @@ void call_read(struct lc_call *call, enum reading_kind kind, const char *path, r
 
 /* ---- those that answer no more than an error ---- */
 
-void call_done_failed(struct lc_call *call, int error)
+void call_tell_done(struct lc_call *call, int error, void *what)
 {
+	(void)what;
 	call->done(call->ctx, error);
 }
 
-void call_succeed(struct lc_call *call)
+void call_done(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	call_close(call);
-	call->done(call->ctx, 0);
-	call_free_if_done(call);
-}
-
-void call_done_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-
-	if (call_answered(call, answer))
-		call_succeed(call);
+	(void)answer;
+	call_end(call, 0, NULL);
 }

@@ -23,16 +23,22 @@ struct calls {
 	bool settles;          /*   if any */
 };
 
+/* Goes on with an answer that is OK, or of a result that is meant. Somebody waits for the call. */
+typedef void call_stage_fn(struct lc_call *call, const struct ensemble_answer *answer);
+#define MEANT(result) (1U << (result))
+
 /* Each kind embeds this as its first member. */
 struct lc_call {
 	struct lc *lc;
-	void (*ask)(struct lc_call *call);             /* sends the requests of this stage */
-	void (*fail)(struct lc_call *call, int error); /* tells the frontend */
+	void (*ask)(struct lc_call *call); /* sends the first request, also when it begins anew */
+	/* Tells the frontend. `what`: the kind's own; NULL, if there is an error. */
+	void (*tell)(struct lc_call *call, int error, void *what);
 	void (*finish)(struct lc_call *call); /* frees what the kind has of its own, or NULL */
 	int64_t begun_us;
 	struct timer limit;
 	struct lc_call *prev, *next; /* in lc->calls->calls, until told */
-	unsigned pending;            /* answers outstanding, but for readers' */
+	call_stage_fn *stage;        /* gets the answer that is outstanding; NULL: none is */
+	unsigned meant;              /*   results that are no errors there, by MEANT() */
 	uid_t uid;                   /* the user whose share it uses */
 	bool changes;                /* it is to write, in its turn */
 	struct gate_item turn;       /*   until told */
@@ -40,7 +46,9 @@ struct lc_call {
 	struct reader reader;        /* of those that need but one */
 	bool told;                   /* or cancelled: the frontend is done with it */
 	bool writes;                 /* the request that is outstanding does */
-	bool written;                /* something was sent that may have been done */
+	bool written;                /* something was sent that may have been done, */
+	bool maybe_done;             /*   and its answer was lost; */
+	bool done_late;              /*   it was done after the call was told */
 	bool repeatable;             /* asked again when unanswered, though it writes */
 	bool synced;                 /* "not there" was said after a sync */
 	char *path;
@@ -51,37 +59,33 @@ struct lc_call {
 	void *ctx;
 };
 
-/* A new `type`, which begins with a struct lc_call of these members. NULL: no memory. */
+/* A new `type`, which begins with a struct lc_call of these members. It takes the path. NULL: no
+ * memory. */
 #define call_new(type, ...) ((type *)call_alloc(sizeof(type), &(struct lc_call){__VA_ARGS__}))
 void *call_alloc(size_t size, const struct lc_call *model);
-/* Takes the call and the path; without a path: -ENOMEM. */
-int call_begin(struct lc_call *call, struct lc *lc, char *path, struct lc_call **ret_call);
+/* Takes the call. Without a call or its path: -ENOMEM. */
+int call_begin(struct lc_call *call, struct lc *lc, struct lc_call **ret_call);
 /* Its next stage: now, or when there is contact again. */
 void call_ask(struct lc_call *call);
-void call_send(struct lc_call *call, struct ensemble_op op, ensemble_answer_fn *answer, void *ctx);
-/* A transaction. */
-void call_send_all(struct lc_call *call, const struct ensemble_op *ops, int count,
-                   ensemble_answer_fn *answer, void *ctx);
+/* One request, or a transaction. A write whose version has changed begins the call anew. */
+void call_send(struct lc_call *call, const struct ensemble_op *ops, int count, call_stage_fn *stage,
+               unsigned meant);
+void call_get(struct lc_call *call, const char *path, call_stage_fn *stage, unsigned meant);
+/* The operation, in one transaction with the check of the taker's entry. */
+void call_send_held(struct lc_call *call, struct ensemble_op op, call_stage_fn *stage,
+                    unsigned meant);
 /* By the call's reader, which asks again on the next connection. */
 void call_read(struct lc_call *call, enum reading_kind kind, const char *path, reader_fn *answer);
 struct lc_call *call_of(struct reader *reader);
-/* Common to all answers. True: it is OK and somebody waits for it. False: the call
- * may be gone. */
-bool call_answered(struct lc_call *call, const struct ensemble_answer *answer);
-/* It is of that result, which means no error here, and somebody waits for it: the kind goes on. */
-bool call_meant(struct lc_call *call, const struct ensemble_answer *answer,
-                enum ensemble_result result);
-/* Nothing can end the call any more: the frontend is told right after, then call_free_if_done(). */
-void call_close(struct lc_call *call);
-void call_free_if_done(struct lc_call *call);
+/* Ends the call, and tells the frontend. */
+void call_end(struct lc_call *call, int error, void *what);
 void call_fail(struct lc_call *call, int error);
 /* From the timers, never from inside the call that asked. */
 void call_fail_soon(struct lc_call *call, int error);
 
 /* For those with `done`. */
-void call_done_failed(struct lc_call *call, int error);
-void call_succeed(struct lc_call *call);
-void call_done_answered(void *ctx, const struct ensemble_answer *answer);
+void call_tell_done(struct lc_call *call, int error, void *what);
+void call_done(struct lc_call *call, const struct ensemble_answer *answer);
 
 /* A heartbeat was answered. Requests that were not answered are sent again. */
 void calls_resume(struct lc *lc);

@@ -24,7 +24,7 @@
 struct data_call {
 	struct lc_call call;
 	struct lc_change change;
-	lc_stat_fn *changed;      /* told; NULL: a value is written, and call.done is told */
+	lc_stat_fn *changed;      /* NULL: a value is written, and call.done is told */
 	struct lc_lock_info info; /*   what the data says by now */
 	/* Of a taker: the value. */
 	char *value;
@@ -34,9 +34,7 @@ struct data_call {
 	char *meant;
 	size_t meant_len;
 	int32_t version;
-	int64_t czxid;   /* of the lock that was read */
-	bool unsure;     /* the last write was not answered */
-	bool maybe_done; /* some write may have done it, whatever fails now */
+	int64_t czxid; /* of the lock that was read */
 };
 
 static void data_finish(struct lc_call *call)
@@ -47,25 +45,24 @@ static void data_finish(struct lc_call *call)
 	free(change->meant);
 }
 
-static void data_failed(struct lc_call *call, int error)
+static void tell_change(struct lc_call *call, int error, void *info)
 {
 	const struct data_call *change = (struct data_call *)call;
 
-	if (change->maybe_done)
+	if (error < 0 && call->maybe_done)
 		error = -EHOSTUNREACH;
 	if (change->changed)
-		change->changed(call->ctx, error, NULL);
+		change->changed(call->ctx, error, info);
 	else
-		call_done_failed(call, error);
+		call->done(call->ctx, error);
 }
 
 /* `stat`: of the lock whose data that is. Whatever becomes of it from now on, it was changed. */
 static void change_succeed(struct data_call *change, const struct ensemble_stat *stat)
 {
-	lock_info_read_stat(&change->info, stat);
-	call_close(&change->call);
-	change->changed(change->call.ctx, 0, &change->info);
-	call_free_if_done(&change->call);
+	if (change->changed)
+		lock_info_read_stat(&change->info, stat);
+	call_end(&change->call, 0, &change->info);
 }
 
 static struct lc_attributes changed_attributes(const struct lc_change *change,
@@ -150,8 +147,7 @@ static enum fate fate_of_value(const struct data_call *change, const struct ense
  * one, with its value. */
 static bool went_elsewhere(const struct data_call *change, const struct ensemble_answer *answer)
 {
-	if (change->call.taker || answer->result != ENSEMBLE_OK ||
-	    answer->stat->czxid == change->czxid)
+	if (change->call.taker || answer->stat->czxid == change->czxid)
 		return false;
 	lc_report(change->call.lc, LC_WARNING,
 	          "%s was removed and made again: a change meant for the former "
@@ -160,49 +156,29 @@ static bool went_elsewhere(const struct data_call *change, const struct ensemble
 	return true;
 }
 
-static void data_written(void *ctx, const struct ensemble_answer *answer)
+static void data_written(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct data_call *change = ctx;
-	struct lc_call *call = ctx;
-	bool elsewhere = went_elsewhere(change, answer);
+	struct data_call *change = (struct data_call *)call;
 
-	change->unsure = answer->result == ENSEMBLE_UNKNOWN;
-	change->maybe_done |= change->unsure;
-	if (call_meant(call, answer, ENSEMBLE_BADVERSION)) {
-		call_ask(call);
-	} else if (call->taker && call_meant(call, answer, ENSEMBLE_NONODE)) {
+	if (answer->result == ENSEMBLE_NONODE) {
 		lock_want_list(call->taker->entry.lock);
 		call_fail(call, -EIO);
-	} else if (call_answered(call, answer)) {
-		if (elsewhere)
-			call_fail(call, -ENOENT);
-		else if (change->changed)
-			change_succeed(change, answer->stat);
-		else
-			call_succeed(call);
+	} else if (went_elsewhere(change, answer)) {
+		call_fail(call, -ENOENT);
+	} else {
+		change_succeed(change, answer->stat);
 	}
 }
 
 static void write_data(struct data_call *change, const char *data, size_t len)
 {
 	struct lc_call *call = &change->call;
-	struct ensemble_op ops[2];
-	char *entry;
+	struct ensemble_op set = ensemble_set(call->path, data, len, change->version);
 
-	if (!call->taker) {
-		call_send(call, ensemble_set(call->path, data, len, change->version), data_written,
-		          change);
-		return;
-	}
-	entry = entry_path(&call->taker->entry);
-	if (!entry) {
-		call_fail(call, -ENOMEM);
-		return;
-	}
-	ops[0] = ensemble_check(entry, ENSEMBLE_ANY_VERSION);
-	ops[1] = ensemble_set(call->path, data, len, change->version);
-	call_send_all(call, ops, 2, data_written, change);
-	free(entry);
+	if (call->taker)
+		call_send_held(call, set, data_written, MEANT(ENSEMBLE_NONODE));
+	else
+		call_send(call, &set, 1, data_written, 0);
 }
 
 static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b)
@@ -238,16 +214,13 @@ static int check_value(const struct data_call *call, const struct ensemble_answe
 	                                                                                   : 0;
 }
 
-static void data_read(void *ctx, const struct ensemble_answer *answer)
+static void data_read(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct data_call *change = ctx;
-	struct lc_call *call = ctx;
+	struct data_call *change = (struct data_call *)call;
 	char *data;
 	size_t len;
 	int r;
 
-	if (!call_answered(call, answer))
-		return;
 	if (answer->stat->ephemeral_owner != 0) {
 		call_fail(call, -ENOENT); /* an entry, not a lock */
 		return;
@@ -262,16 +235,16 @@ static void data_read(void *ctx, const struct ensemble_answer *answer)
 		change_succeed(change, answer->stat);
 		return;
 	}
-	if (change->unsure && call->taker)
+	if (call->maybe_done && call->taker)
 		switch (fate_of_value(change, answer)) {
 		case HAPPENED:
-			call_succeed(call);
+			change_succeed(change, answer->stat);
 			return;
 		case NOBODY_KNOWS:
 			call_fail(call, -EHOSTUNREACH);
 			return;
 		case DID_NOT:
-			change->maybe_done = false;
+			call->maybe_done = false;
 			break;
 		}
 	r = call->taker ? new_value(change, answer, &data, &len)
@@ -294,15 +267,14 @@ static void data_ask(struct lc_call *call)
 {
 	if (!call->taker)
 		batch_submit(call->lc, ensemble_sync(call->path), lc_ignore, NULL);
-	call_send(call, ensemble_get(call->path), data_read, call);
+	call_get(call, call->path, data_read, 0);
 }
 
-static struct data_call *new_data_call(struct lc_taker *taker, uid_t uid, lc_done_fn *done,
-                                       void *ctx)
+static struct data_call *new_data_call(char *path, struct lc_taker *taker, uid_t uid, void *ctx)
 {
-	return call_new(struct data_call, .ask = data_ask, .fail = data_failed,
-	                .finish = data_finish, .repeatable = true, .taker = taker, .uid = uid,
-	                .changes = true, .done = done, .ctx = ctx);
+	return call_new(struct data_call, .ask = data_ask, .tell = tell_change,
+	                .finish = data_finish, .repeatable = true, .path = path, .taker = taker,
+	                .uid = uid, .changes = true, .ctx = ctx);
 }
 
 int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, lc_stat_fn *changed,
@@ -312,28 +284,31 @@ int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, l
 
 	if (change->slots > LC_SLOTS_MAX)
 		return -EINVAL;
-	call = new_data_call(NULL, change->by, NULL, ctx);
+	call = new_data_call(lc_path(lc, lock), NULL, change->by, ctx);
 	if (!call)
 		return -ENOMEM;
 	call->changed = changed;
 	call->change = *change;
-	return call_begin(&call->call, lc, lc_path(lc, lock), ret_call);
+	return call_begin(&call->call, lc, ret_call);
 }
 
 int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool append,
                  lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
+	const struct lock *lock = holder->entry.lock;
 	struct data_call *call;
 
 	if (len > LC_VALUE_MAX)
 		return -EFBIG;
 	if (!lc_holds(holder))
 		return -EIO;
-	call = new_data_call(holder, holder->entry.data.uid, done, ctx);
+	call = new_data_call(strdup(lock->path), holder, holder->entry.data.uid, ctx);
 	if (!call)
 		return -ENOMEM;
+	call->call.done = done;
 	call->value = malloc(len + 1);
 	if (!call->value) {
+		free(call->call.path);
 		free(call);
 		return -ENOMEM;
 	}
@@ -341,74 +316,52 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 		memcpy(call->value, value, len);
 	call->value_len = len;
 	call->append = append;
-	return call_begin(&call->call, holder->entry.lock->lc, strdup(holder->entry.lock->path),
-	                  ret_call);
+	return call_begin(&call->call, lock->lc, ret_call);
 }
 
 /* ---- confirm ---- */
 
 /* One transaction that writes: a read could be answered by a follower that is cut
  * off, seconds after the lock was given away. */
-static void confirm_answered(void *ctx, const struct ensemble_answer *answer)
+static void confirm_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct lc_call *call = ctx;
-
-	if (call_meant(call, answer, ENSEMBLE_REFUSED)) {
+	if (answer->result == ENSEMBLE_REFUSED) {
 		session_check(call->lc); /* it finds out why, and this is asked again after it */
-		return;
-	}
-	if (call_meant(call, answer, ENSEMBLE_NONODE)) {
-		if (call->taker->state != TAKER_HELD) {
-			call_fail(call, -EIO);
-			return;
-		}
+	} else if (answer->result == ENSEMBLE_NONODE && call->taker->state == TAKER_HELD) {
 		/* The entry, or our heartbeat node: the listing tells the first, the
 		 * next heartbeat makes the second again, then we ask again. */
 		lock_want_list(call->taker->entry.lock);
 		session_node_lost(call->lc);
-		return;
+	} else {
+		call_end(call, answer->result == ENSEMBLE_OK && lc_holds(call->taker) ? 0 : -EIO,
+		         NULL);
 	}
-	if (!call_answered(call, answer))
-		return;
-	if (lc_holds(call->taker))
-		call_succeed(call);
-	else
-		call_fail(call, -EIO);
 }
 
 static void confirm_ask(struct lc_call *call)
 {
-	struct lc_taker *taker = call->taker;
-	char *path;
-	struct ensemble_op ops[2];
+	struct ensemble_op beat =
+		ensemble_set(call->lc->session->node.path, "", 0, ENSEMBLE_ANY_VERSION);
 
-	if (!taker_has_lock(taker)) {
+	if (!taker_has_lock(call->taker)) {
 		call_fail_soon(call, -EIO);
 		return;
 	}
-	path = entry_path(&taker->entry);
-	if (!path) {
-		call_fail_soon(call, -ENOMEM);
-		return;
-	}
 	/* The check says that a node of this name is there; the watch, that it is the entry. */
-	entry_watch(&taker->entry);
-	ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);
-	ops[1] = ensemble_set(call->lc->session->node.path, "", 0, ENSEMBLE_ANY_VERSION);
-	call_send_all(call, ops, 2, confirm_answered, call);
-	free(path);
+	entry_watch(&call->taker->entry);
+	call_send_held(call, beat, confirm_answered,
+	               MEANT(ENSEMBLE_REFUSED) | MEANT(ENSEMBLE_NONODE));
 }
 
 int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	struct lc_call *call;
+	const struct lock *lock = taker->entry.lock;
 
 	if (!lc_holds(taker))
 		return -EIO;
-	call = call_new(struct lc_call, .ask = confirm_ask, .fail = call_done_failed,
-	                .repeatable = true, .taker = taker, .uid = taker->entry.data.uid,
-	                .changes = true, .done = done, .ctx = ctx);
-	return call ? call_begin(call, taker->entry.lock->lc, strdup(taker->entry.lock->path),
-	                         ret_call)
-	            : -ENOMEM;
+	return call_begin(call_new(struct lc_call, .ask = confirm_ask, .tell = call_tell_done,
+	                           .repeatable = true, .path = strdup(lock->path), .taker = taker,
+	                           .uid = taker->entry.data.uid, .changes = true, .done = done,
+	                           .ctx = ctx),
+	                  lock->lc, ret_call);
 }

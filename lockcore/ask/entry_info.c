@@ -51,11 +51,6 @@ static void entries_finish(struct lc_call *call)
 	free(entries->znode);
 }
 
-static void entries_failed(struct lc_call *call, int error)
-{
-	((struct entries_call *)call)->tell(call->ctx, error, NULL, 0);
-}
-
 /* Room for so many, none of them there yet. */
 static bool make_items(struct entries_call *entries, size_t count)
 {
@@ -96,20 +91,18 @@ static void add_own_knowledge(struct lc_call *call, struct lc_entry_info *info)
 }
 
 /* All that are still there, when each has been read. */
-static void tell_entries(struct entries_call *entries)
+static void tell_entries(struct lc_call *call, int error, void *what)
 {
-	struct lc_call *call = &entries->call;
+	const struct entries_call *entries = (struct entries_call *)call;
 	size_t count = 0;
 
-	for (size_t i = 0; i < entries->count; i++)
+	(void)what;
+	for (size_t i = 0; i < entries->count && error == 0; i++)
 		if (!entries->items[i].gone)
 			entries->infos[count++] = entries->infos[i];
-	call_close(call);
-	if (entries->certain && count == 0)
-		entries->tell(call->ctx, -ENOENT, NULL, 0);
-	else
-		entries->tell(call->ctx, 0, entries->infos, count);
-	call_free_if_done(call);
+	if (error == 0 && entries->certain && count == 0)
+		error = -ENOENT;
+	entries->tell(call->ctx, error, error < 0 ? NULL : entries->infos, count);
 }
 
 static void entry_answered(struct reader *reader, struct reading *reading)
@@ -135,7 +128,7 @@ static void entry_answered(struct reader *reader, struct reading *reading)
 		add_own_knowledge(&entries->call, info);
 	}
 	if (entries->call.reads == 0)
-		tell_entries(entries);
+		call_end(&entries->call, 0, NULL);
 }
 
 static void entries_read(struct lc_call *call)
@@ -195,7 +188,7 @@ static void entries_listed(struct reader *reader, struct reading *reading)
 	else if (!choose(entries, &reading->queue))
 		call_fail(call, -ENOMEM);
 	else if (entries->count == 0)
-		tell_entries(entries);
+		call_end(call, 0, NULL);
 	else
 		entries_read(call);
 }
@@ -211,7 +204,7 @@ int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
 {
 	struct entries_call *entries =
 		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
-	                 .fail = entries_failed, .finish = entries_finish, .uid = uid, .ctx = ctx);
+	                 .tell = tell_entries, .finish = entries_finish, .uid = uid, .ctx = ctx);
 	bool ok;
 
 	if (!entries)
@@ -223,12 +216,9 @@ int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
 	ok = (!znode || entries->znode) && (!known || make_items(entries, count));
 	for (size_t i = 0; ok && i < count; i++)
 		ok = add_entry(entries, &known[i]);
-	if (!ok) {
-		entries_finish(&entries->call);
-		free(entries);
-		return -ENOMEM;
-	}
-	return call_begin(&entries->call, lc, lc_path(lc, lock), ret_call);
+	if (ok)
+		entries->call.path = lc_path(lc, lock);
+	return call_begin(&entries->call, lc, ret_call);
 }
 
 /* ---- the last sign of life of an entry's mount ---- */
@@ -239,9 +229,9 @@ struct renewed_call {
 	uint64_t session_half;
 };
 
-static void renewed_failed(struct lc_call *call, int error)
+static void tell_renewed(struct lc_call *call, int error, void *mtime_ms)
 {
-	((struct renewed_call *)call)->tell(call->ctx, error, -1);
+	((struct renewed_call *)call)->tell(call->ctx, error, mtime_ms ? *(int64_t *)mtime_ms : -1);
 }
 
 /* The mount may have another root than this one: any node above the lock. */
@@ -254,13 +244,7 @@ static void renewed_answered(struct reader *reader, struct reading *reading)
 		call_ask(call);
 		return;
 	}
-	if (reading->error < 0) {
-		call_fail(call, reading->error);
-		return;
-	}
-	call_close(call);
-	((struct renewed_call *)call)->tell(call->ctx, 0, reading->stat.mtime_ms);
-	call_free_if_done(call);
+	call_end(call, reading->error, reading->error < 0 ? NULL : &reading->stat.mtime_ms);
 }
 
 static void renewed_ask(struct lc_call *call)
@@ -281,64 +265,48 @@ int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc
 {
 	struct renewed_call *renewed;
 	struct entry_name name;
-	char *path;
 
 	if (!name_parse(znode, &name) || !name.of_mount)
 		return -EINVAL;
-	path = lc_path_above(lc, lock);
-	renewed = call_new(struct renewed_call, .ask = renewed_ask, .fail = renewed_failed,
-	                   .uid = uid, .ctx = ctx);
-	if (!path || !renewed) {
-		free(path);
-		free(renewed);
+	renewed = call_new(struct renewed_call, .ask = renewed_ask, .tell = tell_renewed,
+	                   .path = lc_path_above(lc, lock), .uid = uid, .ctx = ctx);
+	if (!renewed)
 		return -ENOMEM;
-	}
 	renewed->tell = done;
 	renewed->session_half = name.session_half;
-	return call_begin(&renewed->call, lc, path, ret_call);
+	return call_begin(&renewed->call, lc, ret_call);
 }
 
 /* ---- the token of an entry that was made in a transaction ---- */
 
-static void token_answered(void *ctx, const struct ensemble_answer *answer)
+static void token_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct lc_call *call = ctx;
+	struct entry *entry = &call->taker->entry;
+	bool there = answer->result == ENSEMBLE_OK;
 
-	if (call_meant(call, answer, ENSEMBLE_NONODE)) {
-		lock_want_list(call->taker->entry.lock);
-		call_fail(call, -EIO);
-		return;
-	}
-	if (!call_answered(call, answer))
-		return;
-	if (entry_read(&call->taker->entry, answer))
-		call_succeed(call);
-	else
-		call_fail(call, -EIO);
+	if (!there)
+		lock_want_list(entry->lock);
+	call_end(call, there && entry_read(entry, answer) ? 0 : -EIO, NULL);
 }
 
 static void token_ask(struct lc_call *call)
 {
-	char *path;
+	bool holds = taker_has_lock(call->taker);
+	char *path = holds ? entry_path(&call->taker->entry) : NULL;
 
-	if (!taker_has_lock(call->taker)) {
-		call_fail_soon(call, -EIO);
-		return;
-	}
-	path = entry_path(&call->taker->entry);
 	if (path)
-		call_send(call, ensemble_get(path), token_answered, call);
+		call_get(call, path, token_answered, MEANT(ENSEMBLE_NONODE));
 	else
-		call_fail_soon(call, -ENOMEM);
+		call_fail_soon(call, holds ? -ENOMEM : -EIO);
 	free(path);
 }
 
 int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	struct lc_call *call = call_new(struct lc_call, .ask = token_ask, .fail = call_done_failed,
-	                                .taker = taker, .done = done, .ctx = ctx);
+	const struct lock *lock = taker->entry.lock;
 
-	return call ? call_begin(call, taker->entry.lock->lc, strdup(taker->entry.lock->path),
-	                         ret_call)
-	            : -ENOMEM;
+	return call_begin(call_new(struct lc_call, .ask = token_ask, .tell = call_tell_done,
+	                           .path = strdup(lock->path), .taker = taker, .done = done,
+	                           .ctx = ctx),
+	                  lock->lc, ret_call);
 }

@@ -183,7 +183,6 @@ struct evict_call {
 	char *lock;    /* its path */
 	bool owner;    /* the lock's, as of this version */
 	int32_t lock_version;
-	bool maybe_done; /* a delete was sent, or a mark that was not answered */
 	struct entry_name name;
 	struct eviction *eviction; /* made beforehand: a marked entry must go */
 	/* The entry as it was read: */
@@ -197,16 +196,6 @@ struct evict_call {
 	size_t root_len; /* of the root that is tried, in call.path */
 	unsigned roots;  /* tried, without the own one */
 };
-
-static void evict_finish(struct lc_call *call)
-{
-	struct evict_call *evict = (struct evict_call *)call;
-
-	free(evict->by);
-	free(evict->lock);
-	free(evict->mailbox);
-	drop_eviction(evict->eviction);
-}
 
 /* Its mount deletes it, or it is deleted here in the end. */
 static void follow_up(struct evict_call *evict)
@@ -223,49 +212,41 @@ static void follow_up(struct evict_call *evict)
 	evict->eviction = NULL;
 }
 
+static void evict_finish(struct lc_call *call)
+{
+	struct evict_call *evict = (struct evict_call *)call;
+
+	/* Nobody waits for the call any more, but the entry is marked. */
+	if (call->done_late && evict->wait_us > 0)
+		follow_up(evict);
+	free(evict->by);
+	free(evict->lock);
+	free(evict->mailbox);
+	drop_eviction(evict->eviction);
+}
+
 static void is_marked(struct evict_call *evict)
 {
 	follow_up(evict);
-	call_succeed(&evict->call);
+	call_end(&evict->call, 0, NULL);
 }
 
-static void letter_answered(void *ctx, const struct ensemble_answer *answer)
+static void letter_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct evict_call *evict = ctx;
-	struct lc_call *call = ctx;
-
-	/* Its mount may delete the entry before this is asked again. */
-	evict->maybe_done |= answer->result == ENSEMBLE_UNKNOWN;
-	/* The call is gone, but the entry is marked. */
-	if (answer->result == ENSEMBLE_OK && call->told)
-		follow_up(ctx);
-	if (call_meant(call, answer, ENSEMBLE_BADVERSION) ||
-	    call_meant(call, answer, ENSEMBLE_NONODE))
-		call_ask(call);
-	else if (call_answered(call, answer))
-		is_marked(ctx);
-}
-
-static void delete_answered(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc_call *call = ctx;
-
-	if (call_meant(call, answer, ENSEMBLE_NONODE))
-		call_succeed(call);
-	else if (call_meant(call, answer, ENSEMBLE_BADVERSION))
+	if (answer->result == ENSEMBLE_NONODE) /* the entry, or the mailbox */
 		call_ask(call);
 	else
-		call_done_answered(ctx, answer);
+		is_marked((struct evict_call *)call);
 }
 
 /* The owner of the lock may evict, if still the owner when the change is made. */
 static void send_change(struct evict_call *evict, struct ensemble_op ops[3], int count,
-                        ensemble_answer_fn *answered)
+                        call_stage_fn *stage)
 {
 	if (evict->owner)
 		ops[count++] = ensemble_check(evict->lock, evict->lock_version);
 	evict->owner = false; /* it is looked at again before anything else is sent */
-	call_send_all(&evict->call, ops, count, answered, evict);
+	call_send(&evict->call, ops, count, stage, MEANT(ENSEMBLE_NONODE));
 }
 
 /* ---- the letter ---- */
@@ -319,21 +300,16 @@ static bool next_root(struct evict_call *evict)
 
 static void find_mailbox(struct evict_call *evict);
 
-static void mailbox_answered(void *ctx, const struct ensemble_answer *answer)
+static void mailbox_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct evict_call *evict = ctx;
-	struct lc_call *call = ctx;
+	struct evict_call *evict = (struct evict_call *)call;
 
-	/* The first time a sync follows: the mount may have made it right now. */
-	if ((call->synced && call_meant(call, answer, ENSEMBLE_NONODE)) ||
-	    call_meant(call, answer, ENSEMBLE_NOAUTH)) {
-		if (next_root(evict))
-			find_mailbox(evict);
-		else
-			send_letter(evict, NULL);
-	} else if (call_answered(call, answer)) {
+	if (answer->result == ENSEMBLE_OK)
 		send_letter(evict, answer);
-	}
+	else if (next_root(evict))
+		find_mailbox(evict);
+	else
+		send_letter(evict, NULL);
 }
 
 static void find_mailbox(struct evict_call *evict)
@@ -345,7 +321,9 @@ static void find_mailbox(struct evict_call *evict)
 		call_fail_soon(&evict->call, -ENOMEM);
 		return;
 	}
-	call_send(&evict->call, ensemble_get(evict->mailbox), mailbox_answered, evict);
+	/* The first time a sync follows: the mount may have made it right now. */
+	call_get(&evict->call, evict->mailbox, mailbox_answered,
+	         MEANT(ENSEMBLE_NOAUTH) | (evict->call.synced ? MEANT(ENSEMBLE_NONODE) : 0));
 }
 
 /* ---- the entry ---- */
@@ -362,20 +340,18 @@ static bool may_evict(const struct evict_call *evict, const struct ensemble_answ
 	       info.uid == (int64_t)evict->call.uid;
 }
 
-static void check_lock_owner(void *ctx, const struct ensemble_answer *answer)
+static void check_lock_owner(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct evict_call *evict = ctx;
+	struct evict_call *evict = (struct evict_call *)call;
 	struct lc_attributes now;
 
-	if (!call_answered(&evict->call, answer))
-		return;
 	authority_read(evict->call.lc, answer, &now);
 	evict->owner = authority_owns(&now, evict->call.uid);
 	evict->lock_version = answer->stat->version;
 	if (evict->owner)
-		call_ask(&evict->call);
+		call_ask(call);
 	else
-		call_fail(&evict->call, -EPERM);
+		call_fail(call, -EPERM);
 }
 
 static void mark_it(struct evict_call *evict, const void *data, size_t len)
@@ -392,24 +368,21 @@ static void mark_it(struct evict_call *evict, const void *data, size_t len)
 	find_mailbox(evict);
 }
 
-static void entry_was_read(void *ctx, const struct ensemble_answer *answer)
+static void entry_was_read(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct evict_call *evict = ctx;
-	struct lc_call *call = ctx;
+	struct evict_call *evict = (struct evict_call *)call;
 	struct ensemble_op ops[3];
 
-	if (evict->maybe_done && call_meant(call, answer, ENSEMBLE_NONODE)) {
-		call_succeed(call);
+	if (answer->result == ENSEMBLE_NONODE) {
+		call_end(call, 0, NULL);
 		return;
 	}
-	if (!call_answered(call, answer))
-		return;
 	if (evict->token && answer->stat->czxid != evict->token) {
 		call_fail(call, -ENOENT); /* another one of that name */
 		return;
 	}
 	if (!may_evict(evict, answer)) {
-		call_send(call, ensemble_get(evict->lock), check_lock_owner, evict);
+		call_get(call, evict->lock, check_lock_owner, 0);
 		return;
 	}
 	evict->version = answer->stat->version;
@@ -418,24 +391,15 @@ static void entry_was_read(void *ctx, const struct ensemble_answer *answer)
 		return;
 	}
 	lc_report(call->lc, LC_NOTICE, "%s: evicted by %s", call->path, evict->by);
-	evict->maybe_done = true;
+	call->maybe_done = true;
 	ops[0] = ensemble_delete(call->path, evict->version);
-	send_change(evict, ops, 1, delete_answered);
+	send_change(evict, ops, 1, call_done);
 }
 
 static void evict_ask(struct lc_call *call)
 {
-	call_send(call, ensemble_get(call->path), entry_was_read, call);
-}
-
-/* All memory for the eviction is allocated before anything is done. */
-static bool prepare_eviction(struct evict_call *evict, struct lc *lc, const char *path,
-                             const struct lc_evictor *by)
-{
-	evict->token = by->token;
-	evict->by = strdup(by->name);
-	evict->eviction = path ? make_eviction(lc, path) : NULL;
-	return evict->eviction && evict->by && evict->lock;
+	/* Its mount may have deleted it, if it was marked. */
+	call_get(call, call->path, entry_was_read, call->maybe_done ? MEANT(ENSEMBLE_NONODE) : 0);
 }
 
 int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by,
@@ -447,19 +411,21 @@ int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc
 
 	if (!name_parse(znode, &name))
 		return -ENOENT; /* no entry */
-	evict = call_new(struct evict_call, .ask = evict_ask, .fail = call_done_failed,
+	evict = call_new(struct evict_call, .ask = evict_ask, .tell = call_tell_done,
 	                 .finish = evict_finish, .repeatable = true, .uid = by->uid,
 	                 .changes = true, .done = done, .ctx = ctx);
 	if (!evict)
 		return -ENOMEM;
 	evict->name = name;
+	evict->token = by->token;
 	evict->lock = lc_path(lc, lock);
+	/* All memory for the eviction is allocated before anything is done. */
 	path = evict->lock ? path_join(evict->lock, znode) : NULL;
-	if (!prepare_eviction(evict, lc, path, by)) {
-		evict_finish(&evict->call);
-		free(evict);
+	evict->by = strdup(by->name);
+	evict->eviction = path ? make_eviction(lc, path) : NULL;
+	if (evict->eviction && evict->by)
+		evict->call.path = path;
+	else
 		free(path);
-		return -ENOMEM;
-	}
-	return call_begin(&evict->call, lc, path, ret_call);
+	return call_begin(&evict->call, lc, ret_call);
 }

@@ -15,8 +15,6 @@
 struct read_call {
 	struct lc_call call;
 	enum reading_kind kind;
-	/* Tells the caller; `reading`: NULL if there is an error. */
-	void (*tell)(const struct read_call *read, int error, struct reading *reading);
 	union {
 		lc_stat_fn *stat;
 		lc_value_fn *value;
@@ -24,16 +22,6 @@ struct read_call {
 		lc_waiters_fn *waiters;
 	} done;
 };
-
-static struct read_call *read_of(struct lc_call *call)
-{
-	return (struct read_call *)call;
-}
-
-static void read_failed(struct lc_call *call, int error)
-{
-	read_of(call)->tell(read_of(call), error, NULL);
-}
 
 void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
 {
@@ -93,60 +81,53 @@ static void read_answered(struct reader *reader, struct reading *reading)
 	bool is_entry = reading->kind != READING_QUEUE && reading->stat.ephemeral_owner != 0;
 	int error = reading->error == 0 && is_entry ? -ENOENT : reading->error;
 
-	if (error < 0) {
-		call_fail(call, error);
-		return;
-	}
-	call_close(call);
-	read_of(call)->tell(read_of(call), 0, reading);
-	call_free_if_done(call);
+	call_end(call, error, error < 0 ? NULL : reading);
 }
 
 static void read_ask(struct lc_call *call)
 {
 	call->reader.watch = call->taker && call->taker->waiters_changed;
-	call_read(call, read_of(call)->kind, call->path, read_answered);
+	call_read(call, ((struct read_call *)call)->kind, call->path, read_answered);
 }
 
-/* `model`: what is asked and who is told. */
-static int read_begin(struct lc *lc, char *path, const struct read_call *model,
-                      struct lc_call **ret_call)
+/* `model`: what is asked and who is told: the answer's reading is what the call ends with. */
+static int read_begin(struct lc *lc, const struct read_call *model, struct lc_call **ret_call)
 {
 	struct read_call *read = call_alloc(sizeof(*read), &model->call);
 
-	if (!read) {
-		free(path);
+	if (!read)
 		return -ENOMEM;
-	}
 	*read = *model;
 	read->call.ask = read_ask;
-	read->call.fail = read_failed;
-	return call_begin(&read->call, lc, path, ret_call);
+	return call_begin(&read->call, lc, ret_call);
 }
 
-static void tell_stat(const struct read_call *read, int error, struct reading *reading)
+static void tell_stat(struct lc_call *call, int error, void *what)
 {
+	const struct read_call *read = (struct read_call *)call;
+	const struct reading *reading = what;
 	struct lc_lock_info info = {0};
 
 	if (!reading) {
-		read->done.stat(read->call.ctx, error, NULL);
+		read->done.stat(call->ctx, error, NULL);
 		return;
 	}
 	lock_info_read_data(&info, reading->data, reading->data_len);
 	lock_info_read_stat(&info, &reading->stat);
-	asking_learn_slots(read->call.lc, &reading->stat, reading->data, reading->data_len);
-	read->done.stat(read->call.ctx, 0, &info);
+	asking_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
+	read->done.stat(call->ctx, 0, &info);
 }
 
 static int stat_begin(struct lc *lc, const char *lock, enum reading_kind kind, uid_t uid,
                       lc_stat_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
-	                                .tell = tell_stat,
-	                                .done.stat = done,
-	                                .kind = kind};
+	const struct read_call model = {
+		.call = {.tell = tell_stat, .path = lc_path(lc, lock), .uid = uid, .ctx = ctx},
+		.done.stat = done,
+		.kind = kind,
+	};
 
-	return read_begin(lc, lc_path(lc, lock), &model, ret_call);
+	return read_begin(lc, &model, ret_call);
 }
 
 int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
@@ -177,34 +158,39 @@ bool lc_recall(struct lc *lc, const char *lock, struct lc_lock_info *ret_info)
 	return good;
 }
 
-static void tell_value(const struct read_call *read, int error, struct reading *reading)
+static void tell_value(struct lc_call *call, int error, void *what)
 {
+	const struct reading *reading = what;
 	const char *value = NULL;
 	size_t len = 0;
 
 	if (reading)
 		node_data_value(reading->data, reading->data_len, &value, &len);
-	read->done.value(read->call.ctx, error, value, len);
+	((struct read_call *)call)->done.value(call->ctx, error, value, len);
 }
 
 int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
              struct lc_call **ret_call)
 {
-	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
-	                                .tell = tell_value,
-	                                .done.value = done,
-	                                .kind = READING_LOCK};
+	const struct read_call model = {
+		.call = {.tell = tell_value, .path = lc_path(lc, lock), .uid = uid, .ctx = ctx},
+		.done.value = done,
+		.kind = READING_LOCK,
+	};
 
-	return read_begin(lc, lc_path(lc, lock), &model, ret_call);
+	return read_begin(lc, &model, ret_call);
 }
 
-static void tell_list(const struct read_call *read, int error, struct reading *reading)
+static void tell_list(struct lc_call *call, int error, void *what)
 {
-	if (!reading || !make_list(read->call.lc, reading)) {
-		read->done.list(read->call.ctx, error ? error : -ENOMEM, NULL);
+	const struct read_call *read = (struct read_call *)call;
+	struct reading *reading = what;
+
+	if (!reading || !make_list(call->lc, reading)) {
+		read->done.list(call->ctx, error ? error : -ENOMEM, NULL);
 		return;
 	}
-	read->done.list(read->call.ctx, 0,
+	read->done.list(call->ctx, 0,
 	                &(struct lc_listing){
 				.serial = reading->serial,
 				.entries = reading->entries,
@@ -217,34 +203,41 @@ static void tell_list(const struct read_call *read, int error, struct reading *r
 int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,
             struct lc_call **ret_call)
 {
-	const struct read_call model = {.call = {.uid = uid, .ctx = ctx},
-	                                .tell = tell_list,
-	                                .done.list = done,
-	                                .kind = READING_QUEUE};
+	const struct read_call model = {
+		.call = {.tell = tell_list, .path = lc_path(lc, lock), .uid = uid, .ctx = ctx},
+		.done.list = done,
+		.kind = READING_QUEUE,
+	};
 
-	return read_begin(lc, lc_path(lc, lock), &model, ret_call);
+	return read_begin(lc, &model, ret_call);
 }
 
-static void tell_waiters(const struct read_call *read, int error, struct reading *reading)
+static void tell_waiters(struct lc_call *call, int error, void *what)
 {
-	struct lc_taker *taker = read->call.taker;
+	const struct reading *reading = what;
 
-	if (reading && !taker_holds_entry(taker))
+	if (reading && !taker_holds_entry(call->taker))
 		error = -EIO;
-	read->done.waiters(read->call.ctx, error,
-	                   error == 0 && waiters_behind(taker, &reading->queue));
+	((struct read_call *)call)
+		->done.waiters(call->ctx, error,
+	                       error == 0 && waiters_behind(call->taker, &reading->queue));
 }
 
 int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
                    struct lc_call **ret_call)
 {
-	const struct read_call model = {
-		.call = {.taker = taker, .uid = taker->entry.data.uid, .ctx = ctx},
-		.tell = tell_waiters,
+	const struct lock *lock = taker->entry.lock;
+	struct read_call model = {
+		.call = {.tell = tell_waiters,
+	                 .taker = taker,
+	                 .uid = taker->entry.data.uid,
+	                 .ctx = ctx},
 		.done.waiters = done,
 		.kind = READING_QUEUE,
 	};
-	const struct lock *lock = taker->entry.lock;
 
-	return lc_holds(taker) ? read_begin(lock->lc, strdup(lock->path), &model, ret_call) : -EIO;
+	if (!lc_holds(taker))
+		return -EIO;
+	model.call.path = strdup(lock->path);
+	return read_begin(lock->lc, &model, ret_call);
 }

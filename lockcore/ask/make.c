@@ -35,31 +35,27 @@ static void make_finish(struct lc_call *call)
 	free(((struct make_call *)call)->above);
 }
 
-static void make_failed(struct lc_call *call, int error)
+static void tell_made(struct lc_call *call, int error, void *info)
 {
-	((struct make_call *)call)->made(call->ctx, error, NULL);
+	((struct make_call *)call)->made(call->ctx, error, info);
 }
 
 /* Whatever becomes of the lock from now on, it was made. */
-static void created(void *ctx, const struct ensemble_answer *answer)
+static void created(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct make_call *make = ctx;
-	struct lc_call *call = ctx;
+	struct make_call *make = (struct make_call *)call;
 	struct lc_lock_info info;
 
-	if (!call_answered(call, answer))
-		return;
 	lock_info_read_data(&info, make->data, make->len);
 	lock_info_read_stat(&info, answer->stat);
-	call_close(call);
-	make->made(call->ctx, 0, &info);
-	call_free_if_done(call);
+	call_end(call, 0, &info);
 }
 
 static void create(struct make_call *make)
 {
-	call_send(&make->call, ensemble_create(make->call.path, make->data, make->len), created,
-	          make);
+	struct ensemble_op op = ensemble_create(make->call.path, make->data, make->len);
+
+	call_send(&make->call, &op, 1, created, 0);
 }
 
 static void above_listed(struct reader *reader, struct reading *reading)
@@ -93,19 +89,17 @@ static bool has_room(const struct lc *lc, const struct lc_lock_info *above, uid_
 	return above->children < (unsigned)limit_below(owner, uid);
 }
 
-static void check_above(void *ctx, const struct ensemble_answer *answer)
+static void check_above(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct make_call *make = ctx;
+	struct make_call *make = (struct make_call *)call;
 	struct lc_attributes above;
 
-	if (!call_answered(&make->call, answer))
-		return;
-	authority_read(make->call.lc, answer, &above);
-	make->limit = limit_below(&above, make->call.uid);
+	authority_read(call->lc, answer, &above);
+	make->limit = limit_below(&above, call->uid);
 	if (answer->stat->children < make->limit)
 		create(make);
 	else
-		call_read(&make->call, READING_QUEUE, make->above, above_listed);
+		call_read(call, READING_QUEUE, make->above, above_listed);
 }
 
 static void make_ask(struct lc_call *call)
@@ -113,7 +107,7 @@ static void make_ask(struct lc_call *call)
 	struct make_call *make = (struct make_call *)call;
 
 	if (make->above)
-		call_send(call, ensemble_get(make->above), check_above, make);
+		call_get(call, make->above, check_above, 0);
 	else
 		create(make);
 }
@@ -132,15 +126,15 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 		r = -ENAMETOOLONG;
 	if (r < 0)
 		return r;
-	make = call_new(struct make_call, .ask = make_ask, .fail = make_failed,
-	                .finish = make_finish, .changes = true, .ctx = ctx);
+	make = call_new(struct make_call, .ask = make_ask, .tell = tell_made, .finish = make_finish,
+	                .uid = attributes->uid, .changes = true, .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
 	make->made = made;
-	make->call.uid = attributes->uid;
 	if (looks)
 		make->above = lc_path_above(lc, lock);
 	make->len = node_data_format_lock(make->data, attributes);
-	return call_begin(&make->call, lc, !looks || make->above ? lc_path(lc, lock) : NULL,
-	                  ret_call);
+	if (!looks || make->above)
+		make->call.path = lc_path(lc, lock);
+	return call_begin(&make->call, lc, ret_call);
 }

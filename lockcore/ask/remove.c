@@ -34,13 +34,11 @@ static void remove_finish(struct lc_call *call)
 
 /* ---- why it could not be deleted ---- */
 
-static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
+static void dir_deleted(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct lc_call *call = ctx;
-
-	if (call_meant(call, answer, ENSEMBLE_NOTEMPTY))
+	if (answer->result == ENSEMBLE_NOTEMPTY)
 		call_fail(call, -EBUSY); /* a mount has it as its root */
-	else if (call_meant(call, answer, ENSEMBLE_NONODE) || call_answered(call, answer))
+	else
 		call_ask(call);
 }
 
@@ -48,9 +46,11 @@ static void dir_deleted(void *ctx, const struct ensemble_answer *answer)
 static void delete_dir(struct lc_call *call)
 {
 	char *path = path_join(call->path, ROOT_DIR);
+	struct ensemble_op op = ensemble_delete(path, ENSEMBLE_ANY_VERSION);
 
 	if (path)
-		call_send(call, ensemble_delete(path, ENSEMBLE_ANY_VERSION), dir_deleted, call);
+		call_send(call, &op, 1, dir_deleted,
+		          MEANT(ENSEMBLE_NOTEMPTY) | MEANT(ENSEMBLE_NONODE));
 	else
 		call_fail(call, -ENOMEM);
 	free(path);
@@ -79,16 +79,12 @@ static void remains_listed(struct reader *reader, struct reading *reading)
 
 /* ---- deleting it ---- */
 
-static void lock_deleted(void *ctx, const struct ensemble_answer *answer)
+static void lock_deleted(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct lc_call *call = ctx;
-
-	if (call_meant(call, answer, ENSEMBLE_NOTEMPTY))
+	if (answer->result == ENSEMBLE_NOTEMPTY)
 		call_read(call, READING_QUEUE, call->path, remains_listed);
-	else if (call_meant(call, answer, ENSEMBLE_BADVERSION))
-		call_ask(call); /* it may be another's by now */
 	else
-		call_done_answered(ctx, answer);
+		call_end(call, 0, NULL);
 }
 
 /* `above`: the lock above as it was read, if the right to remove comes from there. */
@@ -101,18 +97,16 @@ static void delete_lock(struct remove_call *remove, const struct ensemble_stat *
 	         .version = above ? above->version : 0},
 	};
 
-	call_send_all(&remove->call, ops, above ? 2 : 1, lock_deleted, remove);
+	call_send(&remove->call, ops, above ? 2 : 1, lock_deleted, MEANT(ENSEMBLE_NOTEMPTY));
 }
 
 /* ---- who may ---- */
 
-static void check_owner_above(void *ctx, const struct ensemble_answer *answer)
+static void check_owner_above(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct remove_call *remove = ctx;
+	struct remove_call *remove = (struct remove_call *)call;
 	struct lc_attributes above;
 
-	if (!call_answered(&remove->call, answer))
-		return;
 	authority_read(remove->call.lc, answer, &above);
 	if (authority_owns(&above, remove->call.uid))
 		delete_lock(remove, answer->stat);
@@ -120,14 +114,11 @@ static void check_owner_above(void *ctx, const struct ensemble_answer *answer)
 		call_fail(&remove->call, -EPERM);
 }
 
-static void check_lock(void *ctx, const struct ensemble_answer *answer)
+static void check_lock(struct lc_call *call, const struct ensemble_answer *answer)
 {
-	struct remove_call *remove = ctx;
-	struct lc_call *call = ctx;
+	struct remove_call *remove = (struct remove_call *)call;
 	struct lc_attributes now;
 
-	if (!call_answered(call, answer))
-		return;
 	authority_read(call->lc, answer, &now);
 	remove->version = answer->stat->version;
 	if (answer->stat->ephemeral_owner != 0)
@@ -138,7 +129,7 @@ static void check_lock(void *ctx, const struct ensemble_answer *answer)
 	else if (!remove->above)
 		call_fail(call, -EPERM);
 	else
-		call_send(call, ensemble_get(remove->above), check_owner_above, remove);
+		call_get(call, remove->above, check_owner_above, 0);
 }
 
 static void remove_ask(struct lc_call *call)
@@ -148,24 +139,24 @@ static void remove_ask(struct lc_call *call)
 	if (remove->at_once)
 		delete_lock(remove, NULL);
 	else
-		call_send(call, ensemble_get(call->path), check_lock, call);
+		call_get(call, call->path, check_lock, 0);
 }
 
 int lc_rmdir(struct lc *lc, const char *lock, uid_t by, const struct lc_lock_info *seen,
              lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
 	struct remove_call *remove =
-		call_new(struct remove_call, .ask = remove_ask, .fail = call_done_failed,
+		call_new(struct remove_call, .ask = remove_ask, .tell = call_tell_done, .uid = by,
 	                 .finish = remove_finish, .changes = true, .done = done, .ctx = ctx);
 	const char *slash = strrchr(lock, '/');
 
 	if (!remove)
 		return -ENOMEM;
-	remove->call.uid = by;
 	remove->at_once = seen && by == 0;
 	remove->version = ENSEMBLE_ANY_VERSION;
 	if (slash)
 		remove->above = lc_path_above(lc, lock);
-	return call_begin(&remove->call, lc, !slash || remove->above ? lc_path(lc, lock) : NULL,
-	                  ret_call);
+	if (!slash || remove->above)
+		remove->call.path = lc_path(lc, lock);
+	return call_begin(&remove->call, lc, ret_call);
 }

@@ -14,6 +14,8 @@
 enum way {
 	GETS,
 	SETS,
+	CHECKS,
+	DELETES,
 	BEATS, /* writes the heartbeats' node alone */
 	READS, /* by a reader */
 };
@@ -58,21 +60,30 @@ static void was_read(struct reader *reader, struct reading *reading)
 	if (reading->error < 0)
 		call_fail(call, reading->error);
 	else
-		call_succeed(call);
+		call_end(call, 0, NULL);
 }
 
 static void ask(struct lc_call *call)
 {
+	struct ensemble_op ops[] = {ensemble_check(call->path, 3), ensemble_delete(call->path, 3)};
+	struct ensemble_op set = ensemble_set(call->path, "x", 1, 3);
+	struct ensemble_op beat = ensemble_set(call->lc->session->node.path, "x", 1, 3);
+
 	switch (way) {
 	case GETS:
-		call_send(call, ensemble_get(call->path), call_done_answered, call);
+		call_get(call, call->path, call_done, 0);
 		break;
 	case SETS:
-		call_send(call, ensemble_set(call->path, "x", 1, 3), call_done_answered, call);
+		call_send(call, &set, 1, call_done, 0);
 		break;
 	case BEATS:
-		call_send(call, ensemble_set(call->lc->session->node.path, "x", 1, 3),
-		          call_done_answered, call);
+		call_send(call, &beat, 1, call_done, 0);
+		break;
+	case CHECKS:
+		call_send(call, ops, 1, call_done, MEANT(ENSEMBLE_NONODE));
+		break;
+	case DELETES:
+		call_send(call, ops, 2, call_done, MEANT(ENSEMBLE_NONODE));
 		break;
 	case READS:
 		call_read(call, READING_LOCK, call->path, was_read);
@@ -82,14 +93,14 @@ static void ask(struct lc_call *call)
 
 static struct lc_call *begin_call(struct rig *rig, enum way which, bool repeatable)
 {
-	struct lc_call *call = call_new(struct lc_call, .ask = ask, .fail = call_done_failed,
+	struct lc_call *call = call_new(struct lc_call, .ask = ask, .tell = call_tell_done,
 	                                .finish = finished, .repeatable = repeatable, .uid = 5,
-	                                .done = done, .ctx = rig),
+	                                .path = strdup(PATH), .done = done, .ctx = rig),
 		       *begun = NULL;
 
 	way = which;
 	assert_non_null(call);
-	assert_int_equal(call_begin(call, &rig->lc, strdup(PATH), &begun), 0);
+	assert_int_equal(call_begin(call, &rig->lc, &begun), 0);
 	assert_ptr_equal(begun, call);
 	return call;
 }
@@ -390,11 +401,11 @@ static void fails_from_the_timers(void **state)
 static void no_path(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_call *call = call_new(struct lc_call, .ask = ask, .fail = call_done_failed,
+	struct lc_call *call = call_new(struct lc_call, .ask = ask, .tell = call_tell_done,
 	                                .finish = finished, .done = done, .ctx = rig),
 		       *begun = NULL;
 
-	assert_int_equal(call_begin(call, &rig->lc, NULL, &begun), -ENOMEM);
+	assert_int_equal(call_begin(call, &rig->lc, &begun), -ENOMEM);
 	assert_null(begun);
 	rig_expect_told(rig, "finished");
 	assert_null(rig->calls.calls);
@@ -429,19 +440,36 @@ static void cancelled(void **state)
 static void any_part_of_a_transaction_writes(void **state)
 {
 	struct rig *rig = *state;
-	struct lc_call *call = begin(rig, GETS);
-	struct ensemble_op ops[] = {ensemble_check(PATH, 3), ensemble_delete(PATH, 3)};
 
-	rig_forget(rig);
-	call_send_all(call, ops, 1, call_done_answered, call);
-	assert_true(lc_may_cancel(call));
-	call_send_all(call, ops, 2, call_done_answered, call);
-	assert_false(lc_may_cancel(call));
+	assert_true(lc_may_cancel(begin(rig, CHECKS)));
+	assert_false(lc_may_cancel(begin(rig, DELETES)));
 	rig_expect_sent(rig, "check " PATH " v3, check " PATH " v3 + delete " PATH " v3");
-	lc_cancel(call);
-	for (int i = 0; i < 3; i++)
-		rig_answer_error(rig, ENSEMBLE_REFUSED);
-	rig_expect_told(rig, "finished");
+	rig_answer_error(rig, ENSEMBLE_OK);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_expect_told(rig, "alive, done, finished, done ENOLCK, finished");
+}
+
+/* Results that are no errors to the stage. */
+static void meant(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, DELETES);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	rig_expect_told(rig, "done, finished");
+}
+
+/* What was read is out of date when it is written. */
+static void begins_anew(void **state)
+{
+	struct rig *rig = *state;
+
+	begin(rig, SETS);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_BADVERSION);
+	rig_expect_sent(rig, "set " PATH " v3 'x'");
+	rig_answer_version(rig, 4);
+	rig_expect_told(rig, "alive, done, finished");
 }
 
 /* ---- by a reader ---- */
@@ -558,6 +586,8 @@ int main(void)
 		CALL_TEST(no_path),
 		CALL_TEST(cancelled),
 		CALL_TEST(any_part_of_a_transaction_writes),
+		CALL_TEST(meant),
+		CALL_TEST(begins_anew),
 		CALL_TEST(read_by_a_reader),
 		CALL_TEST(cancelled_while_it_is_read),
 		CALL_TEST(answered_just_in_time),

@@ -80,8 +80,8 @@ TEXTS, PLACES = {}, {}
 # ---- 1: evidence ----
 
 mutant(1, 'lease_from_reads', 'call.c',
-       'if (answer->result == ENSEMBLE_OK && call->writes)',
-       'if (answer->result == ENSEMBLE_OK)',
+       '\tif (ok && call->writes)\n',
+       '\tif (ok)\n',
        sim())
 mutant(1, 'lease_by_sending_times_alone', 'lease.c',
        'sent_us - lease->answered_us < lease_spacing(lease)',
@@ -346,14 +346,14 @@ mutant(35, 'guarded_since_the_loss', 'tell.c',
 # ---- 7: fsync ----
 
 mutant(7, 'fsync_by_read', 'change.c',
-       'call_send_all(call, ops, 2, confirm_answered, call);',
-       'call_send(call, ensemble_get(path), confirm_answered, call);',
+       'call_send_held(call, beat, confirm_answered,',
+       '(void)beat;\n\tcall_get(call, call->path, confirm_answered,',
        sim('storm'))
-mutant(7, 'fsync_asks_nobody', 'change.c',
-       'ops[0] = ensemble_check(path, ENSEMBLE_ANY_VERSION);',
-       'ops[0] = ensemble_check(call->path, ENSEMBLE_ANY_VERSION);',
+mutant(7, 'fsync_asks_nobody', 'call.c',
+       '{ensemble_check(entry, ENSEMBLE_ANY_VERSION), op}',
+       '{ensemble_check(call->path, ENSEMBLE_ANY_VERSION), op}',
        sim('operators', 19890),
-       ('change.c', '\tentry_watch(&taker->entry);\n', ''))   # either notices that it is gone
+       ('change.c', '\tentry_watch(&call->taker->entry);\n', ''))   # either notices that it is gone
 
 # ---- 8: what a listing says ----
 
@@ -716,7 +716,7 @@ mutant(17, 'deleted_and_made_by_another', 'entry_data.c',
        '\tif (0) {',
        OWN)
 mutant(17, 'confirmed_by_its_name', 'change.c',
-       '\tentry_watch(&taker->entry);\n',
+       '\tentry_watch(&call->taker->entry);\n',
        '',
        OWN)
 mutant(17, 'not_there_when_it_was_read', 'entry_data.c',
@@ -827,21 +827,20 @@ mutant(19, 'failed_transaction_sent_again_as_it_was', 'batch.c',
 # ---- 20: a lock's data ----
 
 mutant(20, 'data_by_any_version', 'change.c',
-       'ensemble_set(call->path, data, len, change->version), data_written',
-       'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION), data_written',
-       LAYER_CHANGE,
-       ('change.c', 'ops[1] = ensemble_set(call->path, data, len, change->version);', 'ops[1] = ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION);'))
+       'ensemble_set(call->path, data, len, change->version)',
+       'ensemble_set(call->path, data, len, ENSEMBLE_ANY_VERSION)',
+       LAYER_CHANGE)
 mutant(20, 'value_without_a_check', 'change.c',
-       'call_send_all(call, ops, 2, data_written, change);',
-       'call_send(call, ops[1], data_written, change);',
+       'call_send_held(call, set, data_written, ',
+       'call_send(call, &set, 1, data_written, ',
        LAYER_CHANGE)
 mutant(20, 'data_of_others_overwritten', 'change.c',
        'if (node_data_kind(answer->data, (size_t)answer->data_len) != NODE_DATA_FOREIGN)\n\t\treturn 0;',
        'return 0;',
        LAYER_CHANGE)
 mutant(20, 'value_appended_twice', 'change.c',
-       'change->unsure = answer->result == ENSEMBLE_UNKNOWN;',
-       'change->unsure = false;',
+       'if (call->maybe_done && call->taker)',
+       'if (0)',
        LAYER_CHANGE)
 mutant(20, 'change_given_up', 'change.c',
        '.finish = data_finish, .repeatable = true,',
@@ -875,12 +874,12 @@ mutant(21, 'marked_entries_get_no_letter', 'evict.c',
        'if (evict->marked) {',
        unit('tests/layer/evict.c'))
 mutant(21, 'mailbox_below_the_own_root', 'evict.c',
-       '\t\tif (next_root(evict))\n',
-       '\t\tif (0)\n',
+       'else if (next_root(evict))\n',
+       'else if (0)\n',
        EVICTION)
 mutant(21, 'mailbox_of_a_lagging_server', 'evict.c',
-       '(call->synced && call_meant(call, answer, ENSEMBLE_NONODE))',
-       '(call_meant(call, answer, ENSEMBLE_NONODE))',
+       '(evict->call.synced ? MEANT(ENSEMBLE_NONODE) : 0)',
+       'MEANT(ENSEMBLE_NONODE)',
        unit('tests/layer/evict.c'))
 mutant(21, 'dead_mount_keeps_its_entry', 'evict.c',
        'begin_eviction(evict->eviction, lc_now(lc) + evict->wait_us);',
@@ -952,7 +951,7 @@ mutant(21, 'mark_wiped_out_by_a_reason', 'entry_data.c',
        'ensemble_set(path, data, entry_format(entry, data), ENSEMBLE_ANY_VERSION)',
        sim())
 mutant(21, 'mark_that_nobody_waits_for', 'evict.c',
-       '\tif (answer->result == ENSEMBLE_OK && call->told)\n\t\tfollow_up(ctx);\n',
+       '\tif (call->done_late && evict->wait_us > 0)\n\t\tfollow_up(evict);\n',
        '',
        EVICTION)
 mutant(21, 'evicted_holder_goes_on', 'loss.c',
@@ -983,8 +982,8 @@ mutant(33, 'another_lock_is_changed', 'change.c',
        'if (0)',
        LAYER_CHANGE)
 mutant(33, 'another_lock_was_changed', 'change.c',
-       '\t\tif (elsewhere)\n',
-       '\t\tif (0)\n',
+       'else if (went_elsewhere(change, answer)) {',
+       'else if (0) {',
        LAYER_CHANGE)
 mutant(33, 'removed_by_anybody', 'remove.c',
        'if (authority_owns(&above, remove->call.uid))',
@@ -1677,7 +1676,7 @@ mutant(43, 'watched_later_and_later', 'taker.c',
        'lc_now(lc) + LONG_HOLD_US',
        REUSE)
 mutant(43, 'questions_find_it_spare', 'call.c',
-       '\treuse_end_at(lc, path);\n',
+       '\treuse_end_at(lc, call->path);\n',
        '',
        REUSE)
 mutant(43, 'who_comes_is_not_seen', 'reuse.c',

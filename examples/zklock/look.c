@@ -275,7 +275,7 @@ static void tell_eviction(const struct mount *mount, const char *lock, const str
 	if (!gone)
 		warnx("it still has its place: the lock is free when its mount has stopped its "
 		      "processes or, if its host has no contact, when its session ends");
-	if (entry->held && !entry->foreign)
+	if (entry->held && !entry->foreign && !entry->kept)
 		tell_what_follows(mount, entry);
 }
 

@@ -384,7 +384,8 @@ static void check_options_there(const struct options *options, const char *path)
 		return;
 	if (*options_differ(options, text, differ, sizeof(differ), &in_place))
 		log_line(RISK, "mount point: the mount runs with %s: %s", differ,
-		         in_place ? "zklockfs --reload with these arguments"
+		         in_place ? "zklockfs --reload with these arguments changes it, --check "
+		                    "without servers takes it as it is"
 		                  : "no reload changes that: stop the mount when "
 		                    "no lock is held, and start it again");
 	else

@@ -79,8 +79,7 @@ bool loop_begin(struct loop *loop)
 	loop->front->change = told_to_change;
 	loop->front->change_ctx = loop;
 	loop->signals = signals_open();
-	errno = loop->signals < 0 ? -loop->signals : 0;
-	return errno == 0 || log_cannot_start("signalfd");
+	return loop->signals >= 0 || log_cannot_start("signalfd");
 }
 
 void loop_finish(struct loop *loop)
@@ -317,17 +316,17 @@ static void finish_turn(struct loop *loop)
 	answers_emit(loop->front);
 }
 
-/* Whether to read once more: decides by errno, after a read that gave no request. */
-static bool may_read_on(struct loop *loop)
+/* Whether to read once more, after a read that gave no request: why, by an errno. */
+static bool may_read_on(struct loop *loop, int error)
 {
 	/* ENOENT: the request was interrupted before it was read. */
-	if (errno == ENOENT || errno == EINTR)
+	if (error == ENOENT || error == EINTR)
 		return true;
-	if (errno == EAGAIN)
+	if (error == EAGAIN)
 		return false;
 	/* ENODEV: the mount is unmounted. ECONNABORTED: its connection was aborted. */
-	if (errno != ENODEV && errno != ECONNABORTED)
-		log_line(LC_ERROR, "/dev/fuse: %s", strerror(errno));
+	if (error != ENODEV && error != ECONNABORTED)
+		log_line(LC_ERROR, "/dev/fuse: %s", strerror(error));
 	loop->gone = true;
 	return false;
 }
@@ -360,7 +359,7 @@ static void read_ahead(struct loop *loop)
 	     i < READS_PER_TURN && bytes < INBOX_BYTES_MAX && !inbox_is_full(&front->inbox); i++) {
 		struct request *request = receive_request(loop);
 
-		if (!request && may_read_on(loop))
+		if (!request && may_read_on(loop, errno))
 			continue;
 		if (!request)
 			return;
@@ -378,21 +377,18 @@ static void read_ahead(struct loop *loop)
 	}
 }
 
-/* False: errno, as read(2); EAGAIN: nothing is served now. */
-static bool serve_next(struct loop *loop)
+/* 0; or -errno of read(2), -EAGAIN: nothing is served now. */
+static int serve_next(struct loop *loop)
 {
 	struct request *request;
 
-	if (!loop->deferred && !inbox_is_empty(&loop->front->inbox)) {
-		bool served = !in_doubt(loop) && inbox_serve(loop->front);
-
-		errno = EAGAIN;
-		return served;
-	}
+	if (!loop->deferred && !inbox_is_empty(&loop->front->inbox))
+		return !in_doubt(loop) && inbox_serve(loop->front) ? 0 : -EAGAIN;
 	request = next_request(loop);
-	if (request)
-		serve_request(loop, request);
-	return request;
+	if (!request)
+		return -errno;
+	serve_request(loop, request);
+	return 0;
 }
 
 /* Whether requests were read that are not served yet. */
@@ -413,11 +409,11 @@ static void serve_requests(struct loop *loop)
 	           (inbox_is_empty(&loop->front->inbox) ? REQUESTS_US : CROWD_US);
 	for (int i = 0; i < REQUESTS_PER_TURN && (i == 0 || loop->front->clock_us() < until_us);
 	     i++) {
-		bool served = serve_next(loop);
+		int r = serve_next(loop);
 
-		if (!served && may_read_on(loop))
+		if (r < 0 && may_read_on(loop, -r))
 			continue;
-		if (!served)
+		if (r < 0)
 			return;
 		finish_request(loop);
 		if (fuse_session_exited(loop->fuse))

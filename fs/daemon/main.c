@@ -251,18 +251,19 @@ static bool start_others(const struct options *options, const struct supervisor_
                          struct guardian **ret_guardian)
 {
 	struct process own;
+	int error;
 
 	if (options->on_lost != ON_LOST_NONE)
 		(void)trial_stop(); /* before credentials_confine() */
 	if (!options->check && !leave_the_command(options, supervisor))
 		return false;
-	if (process_hold(getpid(), &own))
-		process_close(&own);
-	else
+	error = -process_hold(getpid(), &own);
+	process_close(&own);
+	if (error != 0)
 		log_line(LC_WARNING,
 		         "pidfd_open: %s: nobody can join a holder (reentrant), and a signal costs "
 		         "its place in a queue",
-		         strerror(errno));
+		         strerror(error));
 	return options->on_lost == ON_LOST_NONE || guardian_start(options->on_lost, ret_guardian);
 }
 

@@ -453,9 +453,9 @@ static const char *exec_program(const struct reload *reload)
 	snprintf(number, sizeof(number), "%d", fd);
 	if (setenv(SUPERVISOR_ENVIRONMENT_STORE, number, 1) < 0)
 		return strerror(errno);
-	error = helper_close_by_exec()
-	                ? -mount_records_pass(reload->mount_records, /* pass = */ true)
-	                : errno;
+	error = -helper_close_by_exec();
+	if (error == 0)
+		error = -mount_records_pass(reload->mount_records, /* pass = */ true);
 	if (error == 0) {
 		supervisor_pass(/* pass = */ true);
 		(void)fcntl(fd, F_SETFD, 0);

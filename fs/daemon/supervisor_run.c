@@ -255,8 +255,8 @@ static const char *why_not_again(struct supervisor *supervisor, int64_t now_us)
 }
 
 /* Puts each descriptor under its number. A descriptor that has the number of another one would be
- * closed by that: so all are moved out of the way first. False: errno. */
-static bool place_gifts(struct supervisor *supervisor, int *sources[], size_t count)
+ * closed by that: so all are moved out of the way first. 0 or -errno. */
+static int place_gifts(struct supervisor *supervisor, int *sources[], size_t count)
 {
 	int above = STDERR_FILENO;
 
@@ -266,7 +266,7 @@ static bool place_gifts(struct supervisor *supervisor, int *sources[], size_t co
 	for (size_t i = 0; i < count; i++) {
 		*sources[i] = fcntl(*sources[i], F_DUPFD, above + 1);
 		if (*sources[i] < 0)
-			return false;
+			return -errno;
 	}
 	for (int i = 0; i < SUPERVISOR_GIFTS; i++) {
 		struct gift *gift = &supervisor->gifts[i];
@@ -275,39 +275,40 @@ static bool place_gifts(struct supervisor *supervisor, int *sources[], size_t co
 			continue;
 		gift->fd = fcntl(gift->fd, F_DUPFD_CLOEXEC, above + 1);
 		if (gift->fd < 0)
-			return false;
+			return -errno;
 	}
 	for (int i = 0; i < SUPERVISOR_GIFTS; i++)
 		if (supervisor->gifts[i].number >= 0 &&
 		    dup2(supervisor->gifts[i].fd, supervisor->gifts[i].number) < 0)
-			return false;
-	return true;
+			return -errno;
+	return 0;
 }
 
-static _Noreturn void fail_to_start(const char *call)
+static _Noreturn void fail_to_start(const char *call, int error)
 {
-	log_line(LC_ERROR, "the daemon cannot be started again: %s: %s", call, strerror(errno));
+	log_line(LC_ERROR, "the daemon cannot be started again: %s: %s", call, strerror(error));
 	_exit(1);
 }
 
 static _Noreturn void be_the_daemon(struct supervisor *supervisor, int socket)
 {
 	int store = store_fd(supervisor->config->store);
-	int *passed[] = {&socket, &store};
+	int *passed[] = {&socket, &store}, error;
 	char text[64];
 
 	(void)prctl(PR_SET_DUMPABLE, 1); /* /proc/self is root's otherwise */
 	memory_set_score(supervisor->oom_score);
 	signal(SIGPIPE, SIG_DFL);
-	if (!place_gifts(supervisor, passed, 2))
-		fail_to_start("dup2");
+	error = place_gifts(supervisor, passed, 2);
+	if (error < 0)
+		fail_to_start("dup2", -error);
 	snprintf(text, sizeof(text), "%d:%d:%" PRId64, socket, WTERMSIG(supervisor->crash),
 	         supervisor->ended_us);
 	setenv(SUPERVISOR_ENVIRONMENT, text, 1);
 	snprintf(text, sizeof(text), "%d", store);
 	setenv(SUPERVISOR_ENVIRONMENT_STORE, text, 1);
 	fexecve(supervisor->gifts[SUPERVISOR_PROGRAM].fd, supervisor->config->argv, environ);
-	fail_to_start("fexecve");
+	fail_to_start("fexecve", errno);
 }
 
 /* NULL, or why the daemon cannot be started. */
@@ -486,7 +487,6 @@ _Noreturn void supervisor_run(const struct supervisor_config *config, pid_t daem
 	supervisor.signals = signals_open();
 	/* Without signals the supervisor would not hear of the end of the daemon. */
 	if (supervisor.signals < 0) {
-		errno = -supervisor.signals;
 		(void)log_cannot_start("signalfd");
 		kill(daemon, SIGKILL);
 		end_as(W_EXITCODE(EXIT_MOUNT, 0));

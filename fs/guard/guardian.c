@@ -219,7 +219,7 @@ static uint64_t number_of(pid_t pid)
 	struct process process;
 	uint64_t number;
 
-	if (!process_hold(pid, &process))
+	if (process_hold(pid, &process) < 0)
 		return 0;
 	number = process_number(&process);
 	process_close(&process);

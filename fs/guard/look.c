@@ -235,7 +235,7 @@ void look_at_opener(struct look *look, int first)
 	struct process ref;
 
 	begin_subject(look, pid);
-	runs = process_open(pid, &ref);
+	runs = process_open(pid, &ref) == 0;
 	if (!runs && !is_sure(look))
 		return;
 	own = (struct own){.look = look, .first = first};
@@ -280,7 +280,7 @@ void look_stop_late(struct look *look, int slot, int64_t now_us)
 	if (now.number == 0)
 		return;
 	begin_subject(look, now.pid);
-	if (process_hold(now.pid, &look->subject.process)) {
+	if (process_hold(now.pid, &look->subject.process) == 0) {
 		atomic_store(&look->shared->dealt[slot], 0); /* whoever has claimed it was ended */
 		(void)stop_opener(look, slot, signal);
 		process_close(&look->subject.process);
@@ -309,7 +309,7 @@ static bool is_of(const struct look *look, const struct slot_now *now, int gener
 
 	if (generation == 0)
 		return process_is(&subject->process, now->start, now->number);
-	if (!process_open(now->pid, &process))
+	if (process_open(now->pid, &process) < 0)
 		return false;
 	is = process_is(&process, now->start, now->number);
 	process_close(&process);
@@ -364,7 +364,7 @@ static bool opener_lives(const struct slot_now *now)
 
 	if (now->pid == 0)
 		return true; /* cannot be told */
-	if (!process_open(now->pid, &process))
+	if (process_open(now->pid, &process) < 0)
 		return false; /* or stop() finds that nobody is sure */
 	lives = process_is(&process, now->start, now->number);
 	process_close(&process);
@@ -475,7 +475,7 @@ void look_at_process(struct look *look, pid_t pid, struct scan_place *place, int
 	subject->asked = process_ask(&subject->process);
 	if (!is_in_reach(look))
 		return;
-	runs = process_open(pid, &subject->process);
+	runs = process_open(pid, &subject->process) == 0;
 	subject->asked = false; /* that was before this process was held */
 	if (runs)
 		seen = scan_process(pid, look->page->device, place, cpu_us, look_at_file, look) >=

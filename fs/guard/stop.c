@@ -186,7 +186,7 @@ void stop_send(struct stops *stops, const struct stop *stop, int signal,
 	int error;
 
 	slots_mark_stopped(stops->page, stop->slot, stop->word, signal);
-	error = process_signal(stop->process, signal);
+	error = -process_signal(stop->process, signal);
 	if (error == ESRCH || !is_first(stops, number_of_telling(stop, signal)))
 		return;
 	if (error == 0)

@@ -108,13 +108,13 @@ static const char *find_by_file(const struct trial *trial)
 static const char *stop_found(const struct trial *trial)
 {
 	struct process process;
-	int error;
+	int r = process_open(trial->pid, &process);
 
-	if (!process_open(trial->pid, &process))
-		return explain_failure("a process cannot be told from others", errno);
-	error = process_signal(&process, SIGKILL);
+	if (r < 0)
+		return explain_failure("a process cannot be told from others", -r);
+	r = process_signal(&process, SIGKILL);
 	process_close(&process);
-	return error ? explain_failure("a process cannot be signalled", error) : NULL;
+	return r < 0 ? explain_failure("a process cannot be signalled", -r) : NULL;
 }
 
 /* Whether a signal has ended it. */

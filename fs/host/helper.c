@@ -34,25 +34,25 @@ int helper_keep_only(int fd)
 	return kept;
 }
 
-bool helper_close_by_exec(void)
+int helper_close_by_exec(void)
 {
 	DIR *own;
 	struct dirent *entry;
-	bool all;
+	int r;
 
 	if (close_range(KEPT, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-		return true;
+		return 0;
 	own = opendir("/proc/self/fd");
-	all = own;
+	r = own ? 0 : -errno;
 	while (own && (entry = readdir(own)) != NULL) {
 		int fd = (int)strtol(entry->d_name, NULL, 10);
 
-		if (fd > STDERR_FILENO)
-			all &= fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+		if (fd > STDERR_FILENO && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+			r = -errno;
 	}
 	if (own)
 		closedir(own);
-	return all;
+	return r;
 }
 
 /* No signal is blocked or ignored that is needed. The descriptor that is left. */

@@ -18,11 +18,11 @@ typedef void helper_work_fn(int fd, size_t number, char *word, const void *ctx);
  * which is read without waiting; or -errno. The caller reaps. */
 int helper_start(const char *name, const char *list, helper_work_fn *work, const void *ctx,
                  int *ret_fd);
-/* Closes all descriptors from 3 on but `fd`, which becomes 3, close-on-exec. Returns it, or -1 and
+/* Closes all descriptors from 3 on but `fd`, which becomes 3, close-on-exec. Returns it; -1:
  * errno. */
 int helper_keep_only(int fd);
-/* The next exec closes all descriptors from 3 on. False: some may stay; errno. */
-bool helper_close_by_exec(void);
+/* The next exec closes all descriptors from 3 on. 0; or -errno: some may stay. */
+int helper_close_by_exec(void);
 /* Standard input, output and error are /dev/null from now on. */
 void helper_let_go(void);
 

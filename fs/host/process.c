@@ -257,24 +257,27 @@ void process_identify(pid_t thread, struct process *ret_process)
 
 /* ---- holding one ---- */
 
-bool process_hold(pid_t pid, struct process *ret_process)
+int process_hold(pid_t pid, struct process *ret_process)
 {
 	*ret_process = (struct process){.pid = pid, .fd = -1};
-	if (pid > 0)
-		ret_process->fd = proc_opened((int)syscall(SYS_pidfd_open, pid, 0));
-	return ret_process->fd >= 0;
+	if (pid <= 0)
+		return -ESRCH;
+	ret_process->fd = proc_opened((int)syscall(SYS_pidfd_open, pid, 0));
+	return ret_process->fd < 0 ? -errno : 0;
 }
 
-bool process_open(pid_t pid, struct process *ret_process)
+int process_open(pid_t pid, struct process *ret_process)
 {
-	if (process_hold(pid, ret_process)) {
-		if (process_runs(ret_process))
-			return true;
+	int r = process_hold(pid, ret_process);
+
+	if (r == 0 && !process_runs(ret_process)) {
 		process_close(ret_process);
-		return false;
+		return -ESRCH;
 	}
 	/* ESRCH alone is said of the process: a filter refuses the call by any other errno. */
-	return pid > 0 && errno != ESRCH && process_read(pid, ret_process) && !ret_process->ended;
+	if (r < 0 && r != -ESRCH && process_read(pid, ret_process) && !ret_process->ended)
+		return 0;
+	return r;
 }
 
 void process_close(struct process *process)
@@ -322,8 +325,8 @@ int process_signal(const struct process *process, int signal)
 	if (process->fd >= 0 && syscall(SYS_pidfd_send_signal, process->fd, signal, NULL, 0) == 0)
 		return 0;
 	if (!process_runs(process))
-		return ESRCH;
-	return kill(process->pid, signal) < 0 ? errno : 0;
+		return -ESRCH;
+	return kill(process->pid, signal) < 0 ? -errno : 0;
 }
 
 bool process_may_signal_all(void)

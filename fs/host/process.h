@@ -84,20 +84,21 @@ bool process_may_signal_all(void);
 
 /* ---- holding it ---- */
 
-/* Sets pid and pidfd, of a process that runs or not. False and errno: there is none, or no pidfd
- * can be had. */
-bool process_hold(pid_t pid, struct process *ret_process);
-/* Sets pid, and pidfd or start, of a process that runs. False: there is none of that number. */
-bool process_open(pid_t pid, struct process *ret_process);
+/* Sets pid and pidfd, of a process that runs or not. 0; or -errno: -ESRCH, there is none; or no
+ * pidfd can be had. */
+int process_hold(pid_t pid, struct process *ret_process);
+/* Sets pid, and pidfd or start, of a process that runs. 0; or -errno: there is none of that number,
+ * or it cannot be told from others. */
+int process_open(pid_t pid, struct process *ret_process);
 void process_close(struct process *process);
 /* The process has not ended meanwhile: files that were read by its number were its own. */
 bool process_runs(const struct process *process);
-/* 0, or an errno. ESRCH: it has ended. */
+/* 0 or -errno; -ESRCH: the process has ended. */
 int process_signal(const struct process *process, int signal);
 
 /* ---- watching its life ---- */
 
-/* A pidfd. To be called while the process is known to live. -1 and errno: it is not visible, or
+/* A pidfd. To be called while the process is known to live. -1: errno; it is not visible, or
  * gone, or descriptors are scarce (EMFILE). PROCESS_FDS_RESERVED of the `most` that the daemon may
  * have are for what it cannot do without. */
 #define PROCESS_FDS_RESERVED 128

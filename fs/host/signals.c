@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/signals.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <sys/signalfd.h>
 
@@ -46,11 +45,9 @@ void signals_block(sigset_t *ret_before)
 int signals_open(void)
 {
 	sigset_t set = signal_set();
-	int fd;
 
 	signals_block(NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 void signals_unblock_all(void)

@@ -13,7 +13,7 @@
 void signals_ignore_others(void);
 /* They are blocked from now on. */
 void signals_block(sigset_t *ret_before);
-/* They are blocked, and this signalfd(2) reads them. Or -errno. */
+/* They are blocked, and this signalfd(2) reads them. -1: errno. */
 int signals_open(void);
 /* In a child that does what the end of the daemon needs: signals to leave, which systemd sends to
  * all processes, do not end it, nor a program that follows. */

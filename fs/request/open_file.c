@@ -14,28 +14,26 @@ struct open_file_slot {
 	uint32_t generation;
 };
 
-/* Makes the table at least so long that it has this slot. False: errno. */
-static bool make_room(struct open_files *files, uint32_t slot)
+/* Makes the table at least so long that it has this slot. 0, -ENOMEM or -ENFILE. */
+static int make_room(struct open_files *files, uint32_t slot)
 {
 	uint32_t room = slot < files->room ? files->room : 2 * slot + 64, *free_slots;
 	struct open_file_slot *slots;
 
-	if (slot >= OPEN_FILES_MAX) {
-		errno = ENFILE;
-		return false;
-	}
+	if (slot >= OPEN_FILES_MAX)
+		return -ENFILE;
 	if (room == files->room)
-		return true;
+		return 0;
 	slots = reallocarray(files->slots, room, sizeof(slots[0]));
 	if (slots)
 		files->slots = slots;
 	free_slots = slots ? reallocarray(files->free, room, sizeof(free_slots[0])) : NULL;
 	if (!free_slots)
-		return false;
+		return -ENOMEM;
 	files->free = free_slots;
 	memset(slots + files->room, 0, (room - files->room) * sizeof(slots[0]));
 	files->room = room;
-	return true;
+	return 0;
 }
 
 static uint32_t slot_of_fh(uint64_t fh)
@@ -48,13 +46,14 @@ static uint32_t generation_of_fh(uint64_t fh)
 	return (uint32_t)(fh >> 32);
 }
 
-/* False: errno, ENOMEM or ENFILE. */
-static bool add_file(struct open_files *files, struct open_file *file)
+/* 0, -ENOMEM or -ENFILE. */
+static int add_file(struct open_files *files, struct open_file *file)
 {
 	uint32_t slot = files->free_count > 0 ? files->free[files->free_count - 1] : files->count;
+	int r = make_room(files, slot);
 
-	if (!make_room(files, slot))
-		return false;
+	if (r < 0)
+		return r;
 	if (files->free_count > 0)
 		files->free_count--;
 	else
@@ -63,7 +62,7 @@ static bool add_file(struct open_files *files, struct open_file *file)
 		files->generation = 1;
 	files->slots[slot] = (struct open_file_slot){.file = file, .generation = files->generation};
 	file->fh = (uint64_t)files->generation << 32 | slot;
-	return true;
+	return 0;
 }
 
 static void remove_file(struct open_files *files, const struct open_file *file)
@@ -105,11 +104,11 @@ struct open_file *open_file_new(struct frontend *front, const struct file_ops *o
                                 struct node *node, uid_t uid)
 {
 	struct open_file *file = alloc_file(front, ops, uid);
+	int r = file ? add_file(&front->open_files, file) : -errno;
 
-	if (!file)
-		return NULL;
-	if (!add_file(&front->open_files, file)) {
+	if (r < 0) {
 		budget_free(file);
+		errno = -r;
 		return NULL;
 	}
 	open_file_set_node(file, node);
@@ -161,8 +160,8 @@ void open_files_save_load(struct codec *codec, struct open_files *files)
 {
 	CODEC_RANGE(codec, files->count, 0, OPEN_FILES_MAX);
 	CODEC_U32(codec, files->generation);
-	if (codec->loads && files->count > 0 && !make_room(files, files->count - 1))
-		codec->give_up(strerror(errno));
+	if (codec->loads && files->count > 0 && make_room(files, files->count - 1) < 0)
+		codec->give_up(strerror(ENOMEM));
 }
 
 void open_files_loaded(struct codec *codec, struct open_files *files)

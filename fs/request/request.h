@@ -60,7 +60,7 @@ struct pending {
 };
 
 /* A pair of sockets: what libfuse writes to one end, in place of the kernel's device, is read at
- * the other one. The end for libfuse; or -1 and errno. */
+ * the other one. The end for libfuse; -1: errno. */
 int requests_begin(struct frontend *front, struct fuse_session *fuse);
 
 /* Allocates room for a request of so many bytes. NULL: no memory. */

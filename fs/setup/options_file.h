@@ -17,7 +17,7 @@
  * `waits`: for a mount that reloads. If it does not answer for long, this process says so and ends,
  * here or later. */
 char *options_file_read(const char *mountpoint, bool waits, const char **ret_why);
-/* A descriptor; or -1 and errno. */
+/* A descriptor; -1: errno. */
 int options_file_open(const char *mountpoint, int flags);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* First of all: no file that is opened later may be taken for standard input or output. False:
- * errno. */
+ * /dev/null cannot be opened. */
 bool ready_open_standard(void);
 /* In the background: only the child returns from here. False: it is said why not. */
 bool ready_begin(bool foreground);

@@ -48,7 +48,7 @@ static void what_it_is(void **state)
 	struct process process, bare = by_start(child);
 
 	(void)state;
-	assert_true(process_open(child, &process));
+	assert_int_equal(process_open(child, &process), 0);
 	for (int i = 0; i < 2; i++) {
 		struct process asked = i ? bare : process;
 
@@ -71,12 +71,12 @@ static void what_it_is(void **state)
 	end_one(child);
 	assert_false(process_runs(&process));
 	assert_false(process_runs(&bare));
-	assert_int_equal(process_signal(&process, SIGTERM), ESRCH);
+	assert_int_equal(process_signal(&process, SIGTERM), -ESRCH);
 	process_close(&process);
 	process_close(&process);
 	assert_int_equal(process.fd, -1);
-	assert_false(process_open(child, &process));
-	assert_false(process_open(0, &process));
+	assert_int_equal(process_open(child, &process), -ESRCH);
+	assert_int_equal(process_open(0, &process), -ESRCH);
 }
 
 static void whom_it_obeys(void **state)

@@ -148,7 +148,7 @@ static void begin(struct scene *scene, enum on_lost on_lost, bool keeps)
 	scene->page = memory_share(sizeof(*scene->page));
 	assert_non_null(scene->page);
 	assert_true(process_read(scene->opener, &read_of));
-	assert_true(process_open(scene->opener, &process));
+	assert_int_equal(process_open(scene->opener, &process), 0);
 	scene->page->slots[0] = (struct slot){
 		.word = SLOT_LOST,
 		.pid = scene->opener,
@@ -186,7 +186,7 @@ static bool has_ended(pid_t pid)
 {
 	struct process process;
 
-	if (!process_open(pid, &process))
+	if (process_open(pid, &process) < 0)
 		return true;
 	process_close(&process);
 	return false;

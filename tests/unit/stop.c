@@ -36,7 +36,7 @@ static void a_signal_that_reaches_nobody_is_not_told(void **state)
 		_exit(0);
 	}
 	assert_non_null(stops);
-	assert_true(process_open(pid, &process));
+	assert_int_equal(process_open(pid, &process), 0);
 	stop_name(stops, &stop, SIGKILL, &names);
 	stop_send(stops, &stop, SIGKILL, &names);
 	assert_int_equal(atomic_load(&page->kills), 0);

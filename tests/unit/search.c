@@ -48,6 +48,7 @@ struct scene {
 static bool no_forks;
 static pid_t only_sender;
 static _Atomic int *dying, *stopping;
+static _Atomic pid_t *stopped; /* the one that has stopped last */
 static pid_t guardian;         /* the test itself, which these two leave alone */
 static int forks, directories; /* so far */
 
@@ -83,8 +84,10 @@ long syscall(long number, ...)
 		raise(SIGKILL);
 	if (number == SYS_pidfd_send_signal && is_hit(dying))
 		raise(SIGKILL);
-	if (number == SYS_pidfd_send_signal && is_hit(stopping))
+	if (number == SYS_pidfd_send_signal && is_hit(stopping)) {
+		atomic_store(stopped, getpid());
 		raise(SIGSTOP);
+	}
 	va_start(args, number);
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(args, long);
@@ -399,10 +402,17 @@ static void without_descriptors_nobody_is_taken_for_gone(void **state)
 	end(&scene);
 }
 
-static void await_hit(struct scene *scene, _Atomic int *count)
+/* The child that is about to send a signal, and has stopped. */
+static pid_t await_stopped(struct scene *scene)
 {
-	while (atomic_load(count) > 0)
+	siginfo_t info;
+
+	atomic_store(stopped, 0);
+	atomic_store(stopping, 1);
+	while (atomic_load(stopped) == 0)
 		tend(scene);
+	assert_int_equal(waitid(P_PID, (id_t)atomic_load(stopped), &info, WSTOPPED), 0);
+	return atomic_load(stopped);
 }
 
 /* The daemon hears that the guardian has ended, though a child of it hangs. */
@@ -414,9 +424,7 @@ static void a_child_does_not_stand_for_the_guardian(void **state)
 
 	(void)state;
 	begin(&scene, ON_LOST_KILL, true);
-	atomic_store(stopping, 1);
-	await_hit(&scene, stopping);
-	child = last_child();
+	child = await_stopped(&scene);
 	close(scene.guardian);
 	assert_int_equal(read(scene.daemon, &byte, 1), 0);
 	scene.guardian = -1;
@@ -434,10 +442,8 @@ static void a_signal_is_counted_once_also_when_the_loss_is_over(void **state)
 	(void)state;
 	begin(&scene, ON_LOST_KILL, true);
 	skip_without_numbers(&scene);
-	atomic_store(stopping, 1);
-	await_hit(&scene, stopping);
+	child = await_stopped(&scene);
 	scene.page->deadline_us = clock_now_us(); /* the lease is over */
-	child = last_child();
 	while (scene.page->kills == 0)
 		tend(&scene);
 	scene.page->slots[0].word = NEXT_GENERATION(scene.page->slots[0].word, SLOT_FREE);
@@ -660,6 +666,7 @@ int main(void)
 
 	dying = memory_share(sizeof(*dying));
 	stopping = memory_share(sizeof(*stopping));
+	stopped = memory_share(sizeof(*stopped));
 	guardian = getpid();
 	log_level(LC_ERROR);
 	alarm(300);

@@ -118,7 +118,7 @@ class Works:
         judge = [self.units[unit]] if unit else self.simulation
         engine = {**self.engine, **replaced}.values()
         wraps = WRAPS if unit and unit.startswith('tests/layer/') and stem(unit) != 'port' else []
-        done = run([*CC, *wraps, '-o', program, *judge, self.world, *engine, self.port, '-lcmocka', '-lmd'])
+        done = run([*CC, *wraps, '-o', program, *judge, *engine, self.world, self.port, '-lcmocka', '-lmd'])
         if done.returncode:
             raise RuntimeError(f'{name} does not link:\n{done.stdout}')
         return program

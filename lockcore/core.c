@@ -311,6 +311,11 @@ bool lc_ready(const struct lc *lc)
 	return session_is_ready(lc);
 }
 
+bool lc_woken(const struct lc *lc)
+{
+	return lc->session->resting && !session_is_ready(lc);
+}
+
 const char *lc_host(const struct lc *lc)
 {
 	return lc->host;
@@ -347,6 +352,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.session = session->id,
 		.session_timeout_us = session->lease.timeout_us,
 		.tick_time_us = session->lease.tick_us,
+		.resting = session->resting && session_is_ready(lc),
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.away_us = session->state == LC_READY ? -1 : session->away_us,
 		.server = lc->ensemble->port->server(lc->ensemble),

@@ -108,6 +108,9 @@ struct lc_config {
 	/* A process that takes a lock again at once may get its own entry again, without asking the
 	 * ensemble: rule 43. */
 	bool reuse;
+	/* So long without a take or a question, and the mount writes no more heartbeats until the
+	 * next one, which then waits for five round trips. 0: it writes them always. */
+	int64_t rest_us;
 	uid_t uid;                    /* the root's owner */
 	struct lc_attributes without; /* for locks without attributes: of other clients */
 
@@ -263,8 +266,9 @@ struct lc_status {
 	int64_t session;
 	int64_t session_timeout_us; /* the smallest granted in this session; 0: none yet */
 	int64_t tick_time_us;       /* that the lease is computed from */
-	int64_t lease_left_us;      /* never below 0 */
-	int64_t away_us; /* since when it is not ready, by the caller's clock; -1: it is */
+	unsigned resting; /* 1: nobody uses the mount, so it needs no lease; lc_config.rest_us */
+	int64_t lease_left_us; /* never below 0 */
+	int64_t away_us;       /* since when it is not ready, by the caller's clock; -1: it is */
 	const char *server;
 	bool elsewhere;  /* the last server that answered is of another ensemble: see home.c */
 	const char *met; /* why there is no contact, a sentence; "": nothing is known */
@@ -279,6 +283,8 @@ struct lc_status {
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
+/* It is not ready because somebody has ended its rest. */
+bool lc_woken(const struct lc *lc);
 /* The ensemble's wall clock, which is that of times of nodes: as near to the given wall clock of
  * this host as the last answered heartbeat allows. */
 int64_t lc_ensemble_ms(struct lc *lc, int64_t wall_ms);

@@ -203,6 +203,7 @@ static int take_lock(struct lc *lc, const struct lc_request *request, struct lc_
 		locks_forget_idle(lc);
 	if (!quota_has_room(lc, request->uid, longest))
 		return -ENOLCK;
+	session_use(lc);
 	r = lock_get(lc, request->lock, request->uid, &lock);
 	if (r < 0)
 		return r;

@@ -18,7 +18,7 @@
 void report_locks(FILE *out, const void *context)
 {
 	const struct question *question = context;
-	char state[40], lease[40], why[HEALTH_MAX];
+	char state[40], lease[40], resting[40], why[HEALTH_MAX];
 	struct health health;
 	char *text;
 	int error;
@@ -27,8 +27,11 @@ void report_locks(FILE *out, const void *context)
 	text = mount_read(question->mount, ".zklockfs", "locks");
 	error = errno;
 	health_value(&health, "lease_left", lease, sizeof(lease));
-	fprintf(out, "%s, lease %.1fs\n", health_value(&health, "state", state, sizeof(state)),
-	        strtod(lease, NULL) / 1000);
+	health_value(&health, "state", state, sizeof(state));
+	if (strcmp(health_value(&health, "resting", resting, sizeof(resting)), "1") == 0)
+		fprintf(out, "%s, resting\n", state);
+	else
+		fprintf(out, "%s, lease %.1fs\n", state, strtod(lease, NULL) / 1000);
 	if (text)
 		fputs(text, out);
 	else if (error == ENOENT)

@@ -191,7 +191,7 @@ static bool ask_servers(struct settings *settings, const char *addresses)
 {
 	size_t usable = 0;
 
-	(void)settings_begin(settings, addresses);
+	(void)settings_begin(settings, addresses, NULL);
 	hear_servers(settings);
 	for (size_t i = 0; i < settings->count; i++) {
 		settings_believe(settings, &settings->answers[i]);

@@ -19,6 +19,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* lc_config.rest_us */
+#define REST_US 120000000
+
 static int64_t clock_us(void *ctx)
 {
 	(void)ctx;
@@ -91,6 +94,7 @@ struct lc_config engine_config(const struct options *options, struct loop *loop)
 		.tick_time_us = options->tick_time_us,
 		.loss_lead_us = guardian_lead_us(options->on_lost),
 		.reuse = options->reuse,
+		.rest_us = REST_US,
 		.uid = loop->front->uid,
 		.without = loop->front->without,
 		.reserved = fixed_reserved,

@@ -230,7 +230,9 @@ static const char *why_nobody_can(const struct supervisor *supervisor, int64_t n
 	/* Another program that fails without a lease costs nothing: the former one goes on. */
 	if (supervisor->stage == SUPERVISOR_RELOADS || lease_left(supervisor, now_us) > 0)
 		return NULL;
-	return store_elsewhere(store) ? STORE_ELSEWHERE : "the lease is over";
+	if (store_elsewhere(store))
+		return STORE_ELSEWHERE;
+	return store_deadline(store) == INT64_MIN ? NULL : "the lease is over";
 }
 
 /* Ends the supervisor: the mount is lost. The exit status is the daemon's, or tells
@@ -344,7 +346,7 @@ static void say_what_ended(const struct supervisor *supervisor)
 /* The daemon, which served or was to, has ended. */
 static void go_on(struct supervisor *supervisor, int status)
 {
-	int64_t now_us = clock_now_us();
+	int64_t now_us = clock_now_us(), deadline_us = store_deadline(supervisor->config->store);
 	const char *why = why_nobody_can(supervisor, now_us);
 
 	/* Another program's end is no crash of this one. */
@@ -357,9 +359,10 @@ static void go_on(struct supervisor *supervisor, int status)
 		/* The next daemon may crash before it serves a request: then no request is to
 		 * blame. */
 		store_set_serving(supervisor->config->store, 0);
-		supervisor->until_us = supervisor->stage == SUPERVISOR_RELOADS
-		                               ? limit_by(now_us, lease_left(supervisor, now_us))
-		                               : store_deadline(supervisor->config->store);
+		supervisor->until_us =
+			supervisor->stage == SUPERVISOR_RELOADS || deadline_us == INT64_MIN
+				? limit_by(now_us, lease_left(supervisor, now_us))
+				: deadline_us;
 		supervisor->stage = SUPERVISOR_RESTARTS;
 		why = start_daemon(supervisor);
 	}

@@ -34,29 +34,34 @@ void settings_finish(struct settings *settings)
 	free(settings->answers);
 }
 
-int settings_begin(struct settings *settings, const char *addresses)
+int settings_begin(struct settings *settings, const char *addresses, const char *only)
 {
 	const struct probe_question question = {
 		.root = settings->options->root,
 		.credentials = settings->options->credentials,
 	};
 
+	size_t kept = 0;
+
+	for (size_t i = 0; i < settings->count; i++)
+		if (only && strcmp(settings->answers[i].probe.address, only) != 0)
+			settings->answers[kept++] = settings->answers[i];
 	settings->ask_us = INT64_MAX;
-	settings->count = 0;
+	settings->count = kept;
 	settings->early = false;
-	return prober_begin(&settings->prober, addresses, &question);
+	return prober_begin(&settings->prober, only ? only : addresses, &question);
 }
 
-static void ask_now(struct settings *settings, const char *addresses)
+static void ask_now(struct settings *settings, const char *addresses, const char *only)
 {
-	if (settings_begin(settings, addresses) < 0)
+	if (settings_begin(settings, addresses, only) < 0)
 		log_line(LC_WARNING, "the servers cannot be asked for their settings");
 }
 
 void settings_ask(struct settings *settings, const char *addresses)
 {
 	settings->asked = true;
-	ask_now(settings, addresses);
+	ask_now(settings, addresses, NULL);
 	settings->early = true;
 }
 
@@ -247,6 +252,7 @@ static void end_early(struct settings *settings)
 void settings_process(struct settings *settings, struct lc *lc, const char *addresses,
                       int64_t now_us, short revents, bool serves)
 {
+	struct lc_status status;
 	bool ready = lc_ready(lc);
 	struct probe probe;
 
@@ -254,6 +260,8 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 		settings_hear(settings, &probe);
 	if (lc_knows_mark(lc))
 		weigh(settings, lc);
+	if (!ready && settings->ready)
+		settings->woken = lc_woken(lc);
 	if (ready && !settings->ready)
 		plan_to_ask(settings, lc, now_us);
 	settings->ready = ready;
@@ -261,8 +269,11 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 		end_early(settings);
 	if (serves)
 		say_news(settings);
-	if (ready && now_us >= settings->ask_us && addresses)
-		ask_now(settings, addresses);
+	if (!ready || now_us < settings->ask_us || !addresses)
+		return;
+	/* What the others have said is so until contact is lost, and with it each new leader. */
+	lc_status(lc, &status);
+	ask_now(settings, addresses, settings->woken ? status.server : NULL);
 }
 
 bool settings_has_heard(const struct settings *settings, const char *server)

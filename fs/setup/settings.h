@@ -38,6 +38,7 @@ struct settings {
 	size_t count;
 	bool early;        /* they were asked before the mount knew its ensemble */
 	bool asked, ready; /* asked for the connection that comes; there is one */
+	bool woken;        /* the last one was given up after a rest */
 	int64_t ask_us;    /* when to ask; INT64_MAX: not before there is a new connection */
 	/* What the log has been told. */
 	char version_said[sizeof(((struct probe *)0)->version)];
@@ -49,8 +50,9 @@ struct settings {
 /* The options stay where they are. */
 void settings_init(struct settings *settings, const struct options *options);
 void settings_finish(struct settings *settings);
-/* Asks the servers at these addresses; or -errno. */
-int settings_begin(struct settings *settings, const char *addresses);
+/* Asks the servers at these addresses; or -errno. `only`: that one, and what the others have said
+ * stays; NULL: all. */
+int settings_begin(struct settings *settings, const char *addresses, const char *only);
 /* The same at the start of a mount. */
 void settings_ask(struct settings *settings, const char *addresses);
 

@@ -92,7 +92,7 @@ static void end_seconds(struct facts_page *page, int64_t us)
 {
 	char text[SECONDS_MAX];
 
-	PRINT(page, "} %s\n", format_seconds(text, us));
+	PRINT(page, "} %s\n", us < 0 ? "NaN" : format_seconds(text, us));
 }
 
 /* ---- families of several ---- */
@@ -161,7 +161,7 @@ enum fact_type {
 	FACT_CONSTANT, /* `at` is the number */
 	FACT_UP,       /* an int; below 0: not shown */
 	FACT_TEXT,     /* as a metric whether there is one */
-	FACT_US,       /* a line in ms, a metric in seconds */
+	FACT_US,       /* a line in ms, a metric in seconds; below 0: there is none */
 	FACT_SINCE_MS, /* view_time() */
 	FACT_AHEAD_MS,
 	FACT_SESSION,
@@ -185,6 +185,8 @@ static const struct fact {
 	{"tick_time_by", NULL, "", FACT_TEXT, AT(tick_time_by), NULL},
 	{"lease_left", "lease_left_seconds", "", FACT_US, AT(engine.lease_left_us),
          "Time for which held locks stay good without new contact with the servers."},
+	{"resting", "resting", "", FACT_GAUGE, AT(engine.resting),
+         "1 while nobody uses the mount, which then writes no heartbeats and needs no lease."},
 	{"server", NULL, "", FACT_TEXT, AT(engine.server), NULL},
 	{"server_version", NULL, "", FACT_TEXT, AT(server_version), NULL},
 	{"host", NULL, "", FACT_TEXT, AT(mount.host), NULL},
@@ -310,7 +312,8 @@ static bool print_line(FILE *file, const struct fact *fact, const struct facts *
 
 	if (fact->type == FACT_SINCE_MS)
 		text = view_time(time, number);
-	if (number == 0 && (fact->type == FACT_SESSION || fact->type == FACT_ID))
+	if ((number == 0 && (fact->type == FACT_SESSION || fact->type == FACT_ID)) ||
+	    (number < 0 && fact->type == FACT_US))
 		text = "-";
 	if (text)
 		return fprintf(file, "%s: %s\n", fact->line, *text ? text : "-") >= 0;

@@ -244,6 +244,7 @@ int call_begin(struct lc_call *call, struct lc *lc, struct lc_call **ret_call)
 		call_free(call);
 		return -ENOMEM;
 	}
+	session_use(lc);
 	call->limit = (struct timer){.fire = call_timed_out, .ctx = call};
 	if (call->taker)
 		call->taker->entry.pending++;

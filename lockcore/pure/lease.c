@@ -41,6 +41,12 @@ void lease_again(struct lease *lease)
 	lease->void_us = void_us;
 }
 
+void lease_rest(struct lease *lease)
+{
+	lease->deadline_us = INT64_MIN;
+	lease->steps = 0;
+}
+
 static bool is_past(int64_t us, int64_t now_us)
 {
 	return us >= 0 && us <= now_us;

@@ -92,6 +92,9 @@ struct lease {
 void lease_begin(struct lease *lease, int64_t tick_us, int64_t lead_us);
 /* The next one. */
 void lease_again(struct lease *lease);
+/* The lease has ended while the mount had no entry: nothing is lost, and it is as in a session that
+ * has never had a lease. */
+void lease_rest(struct lease *lease);
 /* What another process needs to go on with it: all but the connection, which is not proved. To read
  * it, after lease_begin(). No part of it is later than now. */
 void lease_save_load(struct codec *codec, struct lease *lease, int64_t now_us);

@@ -4,9 +4,9 @@
  *
  * The first write on every connection is a heartbeat: it makes or sets a small ephemeral node of
  * this session's own. It is a barrier: requests of the former connection that have not happened by
- * then will never happen. The one exception is told in lock/late.c. In a new session the first
- * heartbeat is evidence for the lease. In a session that has had a lease, a second heartbeat
- * follows at once, and is the evidence: see lease.h.
+ * then will never happen. The one exception is told in lock/late.c. In a new session, and after a
+ * rest, the first heartbeat is evidence for the lease. In a session that has a lease, a second
+ * heartbeat follows at once, and is the evidence: see lease.h.
  */
 #include "session/heartbeat.h"
 
@@ -28,7 +28,7 @@ static void plan_beat(struct lc *lc)
 {
 	struct session *session = lc->session;
 
-	if (session->link == LINK_CONNECTED && !session->beat.under_way &&
+	if (session->link == LINK_CONNECTED && !session->beat.under_way && !session->resting &&
 	    session->state != LC_UNUSABLE)
 		timer_set(&lc->timers, &session->beat.timer, beat_due(lc));
 }
@@ -38,8 +38,37 @@ void session_set_busy(struct lc *lc, bool busy)
 	if (lc->session->busy == busy)
 		return;
 	lc->session->busy = busy;
+	lc->session->used_us = lc_lately(lc);
 	if (session_is_ready(lc))
 		plan_beat(lc);
+}
+
+/* The lease ends by itself. What needs it again asks by session_use() first. */
+static bool may_rest(struct lc *lc)
+{
+	struct session *session = lc->session;
+
+	return session_is_ready(lc) &&
+	       (session->resting ||
+	        (lc->config.rest_us > 0 && lc_now(lc) - session->used_us >= lc->config.rest_us &&
+	         session->events->unused(lc)));
+}
+
+void session_use(struct lc *lc)
+{
+	struct session *session = lc->session;
+
+	if (lc->config.rest_us == 0)
+		return;
+	session->used_us = lc_now(lc);
+	if (!session->resting || !session_is_ready(lc))
+		return;
+	/* As in doubt, only a new connection proves soon what the session is worth. Nothing of a
+	 * taker or of a question is under way. */
+	session_end_lease(lc);
+	session_step(session, LC_SUSPENDED);
+	session->away_us = session->used_us;
+	lc->ensemble->port->drop(lc->ensemble);
 }
 
 void heartbeat_timer(void *ctx)
@@ -63,6 +92,8 @@ void heartbeat_timer(void *ctx)
 	/* Other writes may have been steps meanwhile. */
 	if (session->lease.steps > 0 && lc_now(lc) < beat_due(lc))
 		plan_beat(lc);
+	else if (may_rest(lc))
+		session->resting = true;
 	else
 		heartbeat_send(lc);
 }
@@ -90,9 +121,10 @@ static void become_ready(struct lc *lc)
 
 	session_step(session, LC_READY);
 	session->pause_us = 0;
-	lc_report(lc, again ? LC_NOTICE : LC_INFO, "session 0x%" PRIx64 " %s at %s",
-	          (uint64_t)session->id, again ? "resumed" : "begun",
-	          lc->ensemble->port->server(lc->ensemble));
+	lc_report(lc, again && !session->resting ? LC_NOTICE : LC_INFO,
+	          "session 0x%" PRIx64 " %s at %s", (uint64_t)session->id,
+	          again ? "resumed" : "begun", lc->ensemble->port->server(lc->ensemble));
+	session->resting = false;
 	if (lease_expects_late_renewal(&session->lease))
 		say_late_renewal(lc);
 }
@@ -173,6 +205,11 @@ void heartbeat_go_on(struct lc *lc)
 	bool resumed = !session_is_ready(lc);
 
 	session->beat.under_way = false;
+	/* Since the rest nobody has had an entry: another session costs nothing. */
+	if (resumed && session->resting && lease_expects_late_renewal(&session->lease)) {
+		heartbeat_retreat(lc, RETREAT_ANEW);
+		return;
+	}
 	if (resumed)
 		become_ready(lc);
 	session->events->beaten(lc, resumed);
@@ -193,8 +230,8 @@ static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 			return;
 		compare_clocks(lc, answer->stat);
 		session_wrote(lc, session->beat.sent_us);
-		/* Takers may have been evicted while contact was lost. */
-		if (session->state == LC_SUSPENDED)
+		/* Takers may have been evicted while contact was lost; in a rest there are none. */
+		if (session->state == LC_SUSPENDED && !session->resting)
 			session_read_mailbox(lc);
 		else
 			heartbeat_go_on(lc);

@@ -114,6 +114,7 @@ static void session_disconnected(void *ctx)
 	if (session->state == LC_READY) {
 		session_step(session, LC_SUSPENDED);
 		session->away_us = lc_now(lc);
+		session->resting = false;
 		lc_report(lc, LC_WARNING, "connection lost, lease left: %" PRId64 " ms",
 		          lease_left(&session->lease, lc_now(lc)) / 1000);
 	}
@@ -132,7 +133,7 @@ static bool session_needs_scout(void *ctx)
 	struct lc *lc = ctx;
 
 	/* A session that nobody needs is replaced if its renewal is given up. */
-	return lc->session->busy && lease_needs_scout(&lc->session->lease);
+	return lc->session->busy && !lc->session->resting && lease_needs_scout(&lc->session->lease);
 }
 
 /* How long the answer of a renewal is awaited. A server that was just at work, as the scout has
@@ -198,6 +199,7 @@ static void forget_session(struct lc *lc)
 	if (session->state == LC_READY)
 		session->away_us = lc_now(lc);
 	session->link = LINK_CLOSED;
+	session->resting = false;
 	session->retreat = RETREAT_NONE;
 	session->inquiry.under_way = false;
 	session->beat.under_way = false;
@@ -418,7 +420,7 @@ static int prepare_session(struct lc *lc, const struct session_events *events)
 	if (!session->node.path || !session->mailbox.path)
 		return -ENOMEM;
 	strcpy(stpcpy(session->node.path, lc->home->dir), "/");
-	session->away_us = lc_now(lc);
+	session->away_us = session->used_us = lc_now(lc);
 	session->limit_us = INT64_MAX;
 	session->mailbox.opened = heartbeat_go_on;
 	lease_begin(&session->lease, lc->config.tick_time_us, lc->config.loss_lead_us);

@@ -88,6 +88,10 @@ struct session {
 	int why; /* UNUSABLE: -errno */
 	enum session_link link;
 	bool busy; /* somebody holds or waits: the pace of the heartbeats */
+	/* READY: the mount is not used, and no heartbeats are written. Else it is used again, and
+	 * the session is proved anew. */
+	bool resting;
+	int64_t used_us; /* the last take or question, or end of a hold or wait */
 	int64_t id;
 	char password[ENSEMBLE_PASSWORD];
 	uint64_t half; /* 64 random bits: they mark the entries of this session */
@@ -140,6 +144,8 @@ bool session_lease_is_valid(struct lc *lc);
 void session_check(struct lc *lc);
 /* A write that was sent at that time was answered OK. */
 void session_wrote(struct lc *lc, int64_t sent_us);
+/* A user is about to take or to ask. A session that rests is proved anew. */
+void session_use(struct lc *lc);
 /* Tells the session whether anybody holds or waits. */
 void session_set_busy(struct lc *lc, bool busy);
 /* The heartbeats' node is gone. It is made again at once. */

@@ -57,6 +57,14 @@ void session_tell_deadline(struct lc *lc)
 		                                            : lease_end(lease));
 }
 
+void session_end_lease(struct lc *lc)
+{
+	if (lc->session->lease.deadline_us == INT64_MIN)
+		return;
+	lease_rest(&lc->session->lease);
+	session_tell_deadline(lc);
+}
+
 void session_limit(void *ctx)
 {
 	struct lc *lc = ctx;
@@ -68,7 +76,9 @@ void session_limit(void *ctx)
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 		return;
 	}
-	if (session->lease.doubt_us != INT64_MAX)
+	if (session->resting)
+		session_end_lease(lc);
+	else if (session->lease.doubt_us != INT64_MAX)
 		session_tell_deadline(lc);
 	session->events->over(lc);
 }

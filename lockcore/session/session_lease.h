@@ -14,6 +14,8 @@ void session_cannot_be_used(struct lc *lc, int why);
 /* Tells the caller of lc_create() until when holds are good. In doubt it tells when they would
  * end without the doubt. */
 void session_tell_deadline(struct lc *lc);
+/* In a rest: the mount has no entry, so nothing is lost. */
+void session_end_lease(struct lc *lc);
 /* The timer of the lease's deadline. */
 void session_limit(void *ctx);
 /* How long to wait for an answer that does not come. */

@@ -53,6 +53,20 @@ static int64_t wall_ms(void *ctx)
 	return world_wall_ms(&mount->sim->world) + mount->host.index * 7000;
 }
 
+/* The end of a lease costs nothing where the mount has no entry. */
+static void note_rest(struct mount *mount)
+{
+	struct lc_status status = {0};
+
+	if (mount->host.lc)
+		lc_status(mount->host.lc, &status);
+	if (status.session && status.entries)
+		sim_violation(mount->sim, "a: %s gives its lease up, and has entries",
+		              mount->host.name);
+	if (status.session)
+		lease_rest(&mount->lease);
+}
+
 static void deadline(void *ctx, int64_t deadline_us)
 {
 	struct mount *mount = mount_of(ctx);
@@ -61,6 +75,8 @@ static void deadline(void *ctx, int64_t deadline_us)
 
 	if (mount->vanishing)
 		return;
+	if (deadline_us == INT64_MIN && mount->deadline_us != INT64_MIN)
+		note_rest(mount);
 	/* The answer of a renewal gives back what it had cost, and no more. */
 	if (deadline_us > mount->deadline_us && !mount->host.wire.evidence &&
 	    (!mount->host.wire.joining || deadline_us > mount->proved_us))
@@ -271,12 +287,27 @@ static void turns(struct host *host)
 	mount->vanishing = mount->death == DIES_BEFORE;
 }
 
+/* Who rests is used by nobody: it would lose the lease. */
+static void watch_rest(struct mount *mount)
+{
+	struct lc_status status;
+
+	if (!mount->sim->plan.rest_us)
+		return;
+	lc_status(mount->host.lc, &status);
+	if (status.resting && (status.holders || status.waiters || status.losing || status.leaving))
+		sim_violation(mount->sim, "%s: rests while it has takers", mount->host.name);
+	mount->sim->totals->rests += status.resting && !mount->rests;
+	mount->rests = status.resting;
+}
+
 static void ends(struct host *host)
 {
 	struct mount *mount = host->owner;
 	enum death death = mount->death ? mount->death : choose_death(mount);
 
 	mount->death = UNDECIDED;
+	watch_rest(mount);
 	if (death != DIES_BEFORE) {
 		keep_records(mount);
 		if (death != DIES_UNSENT)
@@ -346,6 +377,7 @@ static struct lc_config configure(struct mount *mount)
 	config.tick_time_us = plan->tick_us;
 	config.loss_lead_us = plan->loss_lead_us;
 	config.reuse = plan->reuse;
+	config.rest_us = plan->rest_us;
 	config.without =
 		(struct lc_attributes){.uid = 1, .gid = 1, .mode = 0755, .lock_file_mode = 0644};
 	config.wall_ms = wall_ms;
@@ -434,6 +466,8 @@ static void die(struct mount *mount)
 	memmove(mount->died_us + 1, mount->died_us, sizeof(mount->died_us) - sizeof(int64_t));
 	mount->died_us[0] = sim->agenda.now_us;
 	mount->lease = mount->last_lease;
+	if (mount->deadline_us == INT64_MIN) /* a lease that ended in a rest goes on */
+		mount->deadline_us = lease_certain_end(&mount->lease);
 	mount->suspects |= mount->suspected;
 	replace_engine(mount, &mount->death_rng);
 	users_claim(mount, true);

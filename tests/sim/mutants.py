@@ -148,7 +148,7 @@ mutant(2, 'proved_by_one_write', 'lease.c',
        '\tif (!lease->reads_sent && lease_doubted(lease, now_us)) {',
        LEASE)
 mutant(2, 'letters_not_read_before_the_proof', 'heartbeat.c',
-       '\t\tif (session->state == LC_SUSPENDED)\n\t\t\tsession_read',
+       '\t\tif (session->state == LC_SUSPENDED && !session->resting)\n\t\t\tsession_read',
        '\t\tif (false)\n\t\t\tsession_read',
        unit('tests/layer/loss.c'))
 mutant(2, 'read_behind_the_second_write', 'mailbox.c',
@@ -204,8 +204,8 @@ mutant(45, 'renewal_not_recorded', 'lease.c',
        '\tif (codec_has(codec, 6)) {',
        unit('tests/unit/lease.c'))
 mutant(45, 'session_of_a_late_renewal_kept', 'heartbeat.c',
-       '\t\theartbeat_retreat(lc, RETREAT_ANEW);\n',
-       '',
+       'shortens");\n\t\theartbeat_retreat(lc, RETREAT_ANEW);\n',
+       'shortens");\n',
        SESSION_LEASE)
 mutant(45, 'more_than_was_asked_for', 'session.c',
        '\t\ttimeout_us = lc->config.session_timeout_us;\n',
@@ -224,7 +224,7 @@ mutant(45, 'scout_is_evidence', 'lease.c',
        sim('renewals'),
        ('lease.c', 'return from_us == INT64_MAX ? INT64_MAX', 'return from_us >= INT64_MAX - 1 ? INT64_MAX'))
 mutant(45, 'sent_to_the_silent', 'session.c',
-       'return lc->session->busy && lease_needs_scout(&lc->session->lease);',
+       'return lc->session->busy && !lc->session->resting &&\n\t       lease_needs_scout(&lc->session->lease);',
        'return lc == NULL;',
        sim('silent'))
 mutant(45, 'given_up_for_its_scout', 'session.c',
@@ -285,6 +285,53 @@ mutant(3, 'missing_node_is_evidence', 'heartbeat.c',
        '\t\tif (session->node.made) {\n\t\t\tsession->beat.under_way = false;\n'
        '\t\t\tsession_wrote(lc, session->beat.sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
        sim('operators'))
+
+REST = unit('tests/layer/rest.c')
+mutant(3, 'rests_with_takers', 'heartbeat.c',
+       'lc->config.rest_us &&\n\t         session->events->unused(lc)));',
+       'lc->config.rest_us));',
+       sim('rests'))
+mutant(3, 'rest_never_ends', 'heartbeat.c',
+       '\tsession_step(session, LC_SUSPENDED);\n\tsession->away_us = session->used_us;\n'
+       '\tlc->ensemble->port->drop(lc->ensemble);\n',
+       '',
+       sim('rests'))
+mutant(3, 'taken_while_it_rests', 'take.c',
+       '\tsession_use(lc);\n',
+       '',
+       sim('rests'))
+mutant(3, 'asked_while_it_rests', 'call.c',
+       '\tsession_use(lc);\n',
+       '',
+       REST)
+mutant(3, 'rests_after_a_hold', 'heartbeat.c',
+       '\tlc->session->used_us = lc_lately(lc);\n',
+       '',
+       REST)
+mutant(3, 'lease_of_steps_far_apart', 'heartbeat.c',
+       '\tsession_end_lease(lc);\n\tsession_step',
+       '\tsession_step',
+       REST)
+mutant(2, 'lease_forgotten_with_entries', 'session_lease.c',
+       '\tif (session->resting)\n\t\tsession_end_lease(lc);',
+       '\tif (lc)\n\t\tsession_end_lease(lc);',
+       sim('rests'))
+mutant(2, 'still_rests_without_contact', 'session.c',
+       '\t\tsession->resting = false;\n\t\tlc_report',
+       '\t\tlc_report',
+       REST)
+mutant(41, 'still_rests_in_the_next_session', 'session.c',
+       '\tsession->resting = false;\n\tsession->retreat = RETREAT_NONE;\n\tsession->inquiry',
+       '\tsession->retreat = RETREAT_NONE;\n\tsession->inquiry',
+       REST)
+mutant(45, 'kept_after_a_rest', 'heartbeat.c',
+       'if (resumed && session->resting && lease',
+       'if (0 && session->resting && lease',
+       REST)
+mutant(45, 'scout_after_a_rest', 'session.c',
+       'lc->session->busy && !lc->session->resting &&',
+       'lc->session->busy &&',
+       REST)
 
 # ---- 4: a session that is long enough, and silent servers ----
 
@@ -1322,8 +1369,8 @@ mutant(36, 'granted_in_doubt', 'lease.c',
        'return left > 0',
        LEASE)
 mutant(36, 'guardian_not_told_of_the_doubts_end', 'session_lease.c',
-       '\tif (session->lease.doubt_us != INT64_MAX)\n\t\tsession_tell_deadline(lc);',
-       '',
+       'else if (session->lease.doubt_us != INT64_MAX)\n',
+       'else if (lc == NULL)\n',
        sim('clocks'))
 
 # ---- 38: going on in another process ----

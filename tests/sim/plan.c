@@ -137,6 +137,32 @@ static void make_backlogs(struct plan *plan)
 	plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = 1;
 }
 
+/* Mounts that nobody uses for a while, again and again: for so long that their leases end. */
+static void make_rests(struct plan *plan, struct rng *rng)
+{
+	plan->profile = "rests";
+	plan->lossless = rng_chance(rng, 300);
+	plan->programs = (int)rng_between(rng, 1, 2);
+	plan->outsiders = plan->lossless ? 0 : plan->outsiders;
+	plan->think_us = 5 * plan->timeout_us;
+	plan->hold_us = rng_chance(rng, 500) ? plan->timeout_us : 100000;
+	plan->chaos_us = 15 * plan->timeout_us;
+	plan->fault_gap_us = plan->lossless ? 0 : plan->timeout_us / 2;
+	plan->world.refuse_session_ppm = 0;
+	if (plan->lossless)
+		plan->jump_us = plan->world.snap_per_mille = plan->world.lose_touch_ppm = 0;
+	for (int i = 0; i < WORLD_SERVERS_MAX && plan->lossless; i++)
+		plan->world.timeout_max_us[i] = 0;
+	for (int i = 0; i < FAULT_KINDS; i++)
+		plan->weight[i] = 0;
+	if (plan->lossless)
+		return;
+	plan->weight[FAULT_EVICT] = 3;
+	plan->weight[FAULT_CUT] = plan->weight[FAULT_HANG] = plan->weight[FAULT_CRASH] =
+		plan->weight[FAULT_ELECT] = plan->weight[FAULT_PAUSE] =
+			plan->weight[FAULT_KILL_SESSION] = plan->weight[FAULT_SUSPECT] = 1;
+}
+
 /* Rare worlds, with random numbers of their own, so that all other seeds stay the same. */
 static void make_rare(struct plan *plan, uint64_t seed)
 {
@@ -270,6 +296,8 @@ static void make_rare(struct plan *plan, uint64_t seed)
 			plan->weight[i] = 0;
 		plan->weight[FAULT_STRAY] = 4;
 		plan->weight[FAULT_CUT] = plan->weight[FAULT_KILL_SESSION] = 1;
+	} else if (dice >= 790 && dice < 820) {
+		make_rests(plan, &rng);
 	} else if (dice >= 820 && dice < 830) {
 		make_silent(plan);
 	} else if (dice >= 830 && dice < 840) {
@@ -359,6 +387,14 @@ static void choose_reuse(struct plan *plan, uint64_t seed)
 	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 41};
 
 	plan->reuse = rng_chance(&rng, 400);
+}
+
+static void choose_rest(struct plan *plan, uint64_t seed)
+{
+	struct rng rng = {seed * 0x9e3779b97f4a7c15u + 53};
+
+	if (rng_chance(&rng, 250) || !strcmp(plan->profile, "rests"))
+		plan->rest_us = rng_spread(&rng, 10000, plan->timeout_us);
 }
 
 static void lose_nothing(struct plan *plan)
@@ -475,6 +511,7 @@ void plan_choose(struct plan *plan, uint64_t seed, struct rng *rng)
 	choose_deaths(plan, seed);
 	choose_limits(plan, seed);
 	choose_reuse(plan, seed);
+	choose_rest(plan, seed);
 	choose_servers(plan, seed);
 	choose_clients(plan, seed);
 }

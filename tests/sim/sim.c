@@ -238,7 +238,8 @@ static void print_totals(const struct sim_totals *totals, double took)
 	       "%lu; held too long %lu\n",
 	       totals->questions, totals->unreachable, totals->recalls, totals->marks,
 	       totals->stirs, totals->overdue);
-	printf("takes by the entry of the take before %lu\n", totals->reuses);
+	printf("takes by the entry of the take before %lu; rests %lu\n", totals->reuses,
+	       totals->rests);
 	printf("transactions %lu of %lu operations\n", totals->transactions,
 	       totals->transaction_ops);
 	printf("went on in another process %lu, after a death %lu, of its takers not claimed %lu; "

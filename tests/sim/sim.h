@@ -75,6 +75,7 @@ struct plan {
 	unsigned curious;          /* per mille of the holders that ask for waiters */
 	unsigned limits;           /* per mille of the holders with a time limit */
 	bool reuse;                /* programs take a lock again and again, by one entry */
+	int64_t rest_us;           /* as in struct lc_config; 0: mounts do not rest */
 	int64_t fault_gap_us;      /* on average; 0: no faults */
 	unsigned weight[FAULT_KINDS];
 	int outsiders;
@@ -231,6 +232,7 @@ struct mount {
 	bool suspects; /* the clock may have stood still; the engine has not asked yet */
 	struct rng jump_rng, reload_rng, death_rng;
 	bool vanishing; /* callbacks of its engine are not heard any more */
+	unsigned rests; /* as its engine says */
 	/* Where this turn ends: before it is recorded, before anything is sent, or after that. */
 	enum death { UNDECIDED, LIVES, DIES_BEFORE, DIES_UNSENT, DIES_SENT } death;
 	uint64_t turns;          /* the number of recorded turns */
@@ -261,7 +263,7 @@ struct sim_totals {
 	unsigned long eagain, crowded, etimedout, enolck, eshutdown, ehostunreach, eproto, enoent,
 		ecanceled, edeadlk;
 	unsigned long questions, recalls, marks, stirs, overdue;
-	unsigned long reuses, reloads, not_reloaded, unclaimed, deaths;
+	unsigned long reuses, rests, reloads, not_reloaded, unclaimed, deaths;
 	unsigned long unreachable, session_ends, virtual_s, transactions, transaction_ops;
 	unsigned long faults[FAULT_KINDS];
 };

@@ -19,7 +19,7 @@
 static const struct lc_mark ours = {50, 60, 70}, foreign = {50, 60, 71}, none;
 static const struct options options = {
 	.root = (char *)"/locks", .session_timeout_us = 15000000, .tick_time_us = 2000000};
-static bool ready, knows;
+static bool ready, knows, woken;
 static int64_t raised_us, limited_us;
 static char logged[4096];
 
@@ -27,6 +27,12 @@ bool lc_ready(const struct lc *lc)
 {
 	(void)lc;
 	return ready;
+}
+
+bool lc_woken(const struct lc *lc)
+{
+	(void)lc;
+	return woken;
 }
 
 bool lc_knows_mark(const struct lc *lc)
@@ -63,7 +69,7 @@ void lc_limit_session(struct lc *lc, int64_t timeout_us)
 void lc_status(struct lc *lc, struct lc_status *ret_status)
 {
 	(void)lc;
-	*ret_status = (struct lc_status){.tick_time_us = 2000000};
+	*ret_status = (struct lc_status){.tick_time_us = 2000000, .server = ADDRESS};
 }
 
 void log_line(enum lc_level level, const char *format, ...)
@@ -203,12 +209,43 @@ static void when(void **state)
 	settings_finish(&settings);
 }
 
+/* After a rest only the server in use is asked: a new leader would have cost the connection. */
+static void after_a_rest(void **state)
+{
+	struct settings settings;
+
+	(void)state;
+	begin(&settings);
+	turn(&settings, 0, true);
+	settings_process(&settings, NULL, ADDRESS, 2000000, 0, true);
+	for (int rested = 1; rested >= 0; rested--) {
+		say(&settings, 2000, 40000, &ours);
+		turn(&settings, 2000001, true);
+		say(&settings, 2000, 40000, &ours);
+		turn(&settings, 2000001, true);
+		strcpy(settings.answers[0].probe.address, "127.0.0.1:2");
+		ready = false;
+		woken = rested;
+		turn(&settings, 10000000, true);
+		woken = false;
+		ready = true;
+		turn(&settings, 10000000, true);
+		settings_process(&settings, NULL, ADDRESS, 12000000, 0, true);
+		assert_true(settings.prober.fd >= 0);
+		assert_int_equal(settings.count, rested);
+		assert_false(settings_has_heard(&settings, ADDRESS));
+		assert_true(settings_has_heard(&settings, "127.0.0.1:2") == rested);
+	}
+	settings_finish(&settings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whose),
 		cmocka_unit_test(the_first_mount),
 		cmocka_unit_test(when),
+		cmocka_unit_test(after_a_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

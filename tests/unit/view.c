@@ -345,6 +345,7 @@ static void status_of_a_mount(void **state)
 	                               "tick_time: 2000ms\n"
 	                               "tick_time_by: conf\n"
 	                               "lease_left: 12345ms\n"
+	                               "resting: 0\n"
 	                               "server: 10.0.0.1:2181\n"
 	                               "server_version: 3.8.0, which can forget answered "
 	                               "writes: use 3.9.4 or later\n"
@@ -370,6 +371,11 @@ static void status_of_a_mount(void **state)
 	                               "servers_tried: -\n"
 	                               "covered_by: -\n");
 	assert_int_equal(text.len, strlen(text.data));
+	free(text.data);
+	facts.engine.resting = 1;
+	facts.engine.lease_left_us = -1;
+	assert_int_equal(view_status(&facts, &text), 0);
+	assert_non_null(strstr(text.data, "\nlease_left: -\nresting: 1\n"));
 	free(text.data);
 	facts.guardian_up = 0;
 	assert_int_equal(view_status(&facts, &text), 0);

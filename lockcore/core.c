@@ -34,7 +34,6 @@ static void session_beaten(struct lc *lc, bool resumed)
 	if (resumed) {
 		watches_resume(lc);
 		locks_resume(lc);
-		waiters_resume(lc);
 	}
 	calls_resume(lc);
 	session_read_mailbox(lc);
@@ -65,12 +64,6 @@ static bool session_unused(const struct lc *lc)
 	return takers_in_all(lc) == 0 && !lc->calls->calls;
 }
 
-static void node_changed(struct lc *lc, const char *path, enum ensemble_change change)
-{
-	locks_changed(lc, path, change);
-	waiters_note_change(lc, path);
-}
-
 static const struct session_events session_events = {
 	.beaten = session_beaten,
 	.letters = loss_by_letters,
@@ -81,7 +74,7 @@ static const struct session_events session_events = {
 	.ended = session_ended,
 	.unusable = session_unusable,
 	.unused = session_unused,
-	.changed = node_changed,
+	.changed = locks_changed,
 };
 
 /* ---- the object ---- */
@@ -306,14 +299,9 @@ void lc_send(struct lc *lc)
 
 /* ---- looking at it ---- */
 
-bool lc_ready(const struct lc *lc)
-{
-	return session_is_ready(lc);
-}
-
 bool lc_woken(const struct lc *lc)
 {
-	return lc->session->resting && !session_is_ready(lc);
+	return lc->session->resting && !lc_ready(lc);
 }
 
 const char *lc_host(const struct lc *lc)
@@ -352,7 +340,7 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.session = session->id,
 		.session_timeout_us = session->lease.timeout_us,
 		.tick_time_us = session->lease.tick_us,
-		.resting = session->resting && session_is_ready(lc),
+		.resting = session->resting && lc_ready(lc),
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
 		.away_us = session->state == LC_READY ? -1 : session->away_us,
 		.server = lc->ensemble->port->server(lc->ensemble),

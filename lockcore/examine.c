@@ -65,20 +65,6 @@ static void examined_ended(void *ctx, bool refused)
 	conclude(examine, refused ? -EKEYREJECTED : -ECONNRESET);
 }
 
-static void examined_changed(void *ctx, const char *path, enum ensemble_change change)
-{
-	(void)ctx;
-	(void)path;
-	(void)change;
-}
-
-/* The port tries the next server. */
-static void examined_turned_away(void *ctx, const char *server)
-{
-	(void)ctx;
-	(void)server;
-}
-
 /* Where the mount would make its node. */
 static void examined_dir(void *ctx, const struct ensemble_answer *answer)
 {
@@ -154,9 +140,7 @@ int lc_examine(const struct lc_config *config, struct ensemble *ensemble,
 	static const struct ensemble_events events = {
 		.connected = examined_connected,
 		.disconnected = examined_disconnected,
-		.turned_away = examined_turned_away,
 		.ended = examined_ended,
-		.changed = examined_changed,
 	};
 	struct lc_examine *examine;
 	int r = -ENOMEM;

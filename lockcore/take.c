@@ -42,7 +42,7 @@ static int64_t probe_limit(const struct lc *lc)
 static bool is_unanswered(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
-	bool ready = session_is_ready(lock->lc), queued = taker->entry.state == ENTRY_PRESENT;
+	bool ready = lc_ready(lock->lc), queued = taker->entry.state == ENTRY_PRESENT;
 	int64_t since_us = ready ? taker->asked_us : lock->lc->session->away_us;
 
 	if (taker->immediate)
@@ -140,7 +140,7 @@ static void probe(struct lc_taker *taker)
 	lock_watch(lock);
 	/* A server that lags may show holders that have left: the sync keeps waiters that hold by
 	 * now from being counted. */
-	if (taker->crowd > 0 && session_is_ready(lock->lc))
+	if (taker->crowd > 0 && lc_ready(lock->lc))
 		lc_submit(lock->lc, ensemble_sync(lock->path), lc_ignore, NULL);
 }
 

@@ -99,10 +99,10 @@ enum end_of_call {
 static enum end_of_call end_of_call(const struct lc_call *call)
 {
 	struct lc *lc = call->lc;
-	bool answers = session_is_ready(lc) && !lc->reads->silent;
+	bool answers = lc_ready(lc) && !lc->reads->silent;
 
 	if (call->turn.state == GATE_WAITS)
-		return session_is_ready(lc) ? END_BUSY : END_AWAY;
+		return lc_ready(lc) ? END_BUSY : END_AWAY;
 	if (answers && lc_now(lc) < call->begun_us + LC_CALL_TIMEOUT_US)
 		return END_LATER;
 	if (reader_is_answered(&call->reader))
@@ -131,8 +131,8 @@ static void call_timed_out(void *ctx)
 		error = -EBUSY;
 		break;
 	case END_AWAY:
-		lc->reads->silent |= (call->stage && sent_in_time(call)) ||
-		                     (call->reads > 0 && session_is_ready(lc));
+		lc->reads->silent |=
+			(call->stage && sent_in_time(call)) || (call->reads > 0 && lc_ready(lc));
 		break;
 	}
 	call_fail(call, error);
@@ -182,7 +182,7 @@ static int64_t call_timeout(struct lc *lc)
 {
 	int64_t left = lc->session->away_us + LC_CALL_TIMEOUT_US - lc_now(lc);
 
-	if (session_is_ready(lc))
+	if (lc_ready(lc))
 		return lc->reads->silent ? AWAY_US : LC_CALL_TIMEOUT_US;
 	return left > AWAY_US ? left : AWAY_US;
 }

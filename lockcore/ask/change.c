@@ -326,7 +326,7 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 static void confirm_answered(struct lc_call *call, const struct ensemble_answer *answer)
 {
 	if (answer->result == ENSEMBLE_REFUSED) {
-		session_check(call->lc); /* it finds out why, and this is asked again after it */
+		heartbeat_send(call->lc); /* it finds out why, and this is asked again after it */
 	} else if (answer->result == ENSEMBLE_NONODE && call->taker->state == TAKER_HELD) {
 		/* The entry, or our heartbeat node: the listing tells the first, the
 		 * next heartbeat makes the second again, then we ask again. */

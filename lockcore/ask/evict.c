@@ -108,7 +108,7 @@ static void eviction_fired(void *ctx)
 	struct eviction *eviction = ctx;
 	struct lc *lc = eviction->lc;
 
-	if (!session_is_ready(lc)) {
+	if (!lc_ready(lc)) {
 		set_time(eviction, lc_now(lc) + RETRY_US);
 		return;
 	}

@@ -42,47 +42,16 @@ bool waiters_behind(const struct lc_taker *holder, const struct queue *queue)
 	return place >= 0 && waits_behind(holder, queue, (size_t)place);
 }
 
-static bool is_to_be_told(const struct lc_taker *taker)
-{
-	return taker->changed_prev != NULL;
-}
-
 void lc_watch_waiters(struct lc_taker *taker, lc_waiters_changed_fn *changed)
 {
 	taker->waiters_changed = changed;
 	if (changed)
 		lock_watch(taker->entry.lock); /* fewer slots: somebody waits who did not */
-	if (changed || !is_to_be_told(taker))
+	if (changed || !taker->changed_prev)
 		return;
 	DL_DELETE2(taker->entry.lock->lc->takers->waiters_changed, taker, changed_prev,
 	           changed_next);
 	taker->changed_prev = taker->changed_next = NULL;
-}
-
-static void note_change(struct lock *lock)
-{
-	struct lc_taker *taker;
-
-	DL_FOREACH(lock->takers.all, taker)
-		if (taker->waiters_changed && !is_to_be_told(taker))
-			DL_APPEND2(lock->lc->takers->waiters_changed, taker, changed_prev,
-			           changed_next);
-}
-
-void waiters_note_change(struct lc *lc, const char *path)
-{
-	struct lock *lock = lock_find(lc, path, strlen(path));
-
-	if (lock)
-		note_change(lock);
-}
-
-void waiters_resume(struct lc *lc)
-{
-	struct lock *lock, *next;
-
-	HASH_ITER(hh, lc->locks->by_path, lock, next)
-		note_change(lock);
 }
 
 void waiters_tell(struct lc *lc)

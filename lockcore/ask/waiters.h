@@ -10,10 +10,6 @@
 
 /* Whether somebody waits behind the holder, in a queue of its lock. */
 bool waiters_behind(const struct lc_taker *holder, const struct queue *queue);
-/* The children of a node have changed. */
-void waiters_note_change(struct lc *lc, const char *path);
-/* There is contact again: what is watched may have changed meanwhile. */
-void waiters_resume(struct lc *lc);
 /* Tells all that are due. */
 void waiters_tell(struct lc *lc);
 

@@ -306,7 +306,7 @@ void locks_flush(struct lc *lc)
 {
 	struct lock *lock, *next;
 
-	if (!session_is_ready(lc))
+	if (!lc_ready(lc))
 		return;
 	decide_touched(lc);
 	batch_flush(lc);
@@ -386,8 +386,10 @@ void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)
 	if (lock)
 		entry_changed(lock, slash + 1, change);
 	lock = lock_find(lc, path, strlen(path));
-	if (lock)
-		lock_changed(lock, change);
+	if (!lock)
+		return;
+	lock_note_waiters(lock);
+	lock_changed(lock, change);
 }
 
 /* ---- the session's news ---- */
@@ -402,6 +404,7 @@ void locks_resume(struct lc *lc)
 		known_forget(lock);
 		lock->lists.shown = lock->lists.watching = 0;
 		lock->batch.unresolved = has_unknown(lock);
+		lock_note_waiters(lock); /* what was watched may have changed */
 		if (!is_of_interest(lock))
 			continue;
 		lock_watch(lock);

@@ -430,7 +430,7 @@ void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answ
 
 void batch_flush(struct lc *lc)
 {
-	if (lc->batch->flights < FLIGHTS_MAX && session_is_ready(lc))
+	if (lc->batch->flights < FLIGHTS_MAX && lc_ready(lc))
 		batch_send(lc);
 }
 

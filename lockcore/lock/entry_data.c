@@ -139,8 +139,8 @@ bool entry_watch(struct entry *entry)
 {
 	char *path;
 
-	if (!session_is_ready(entry->lock->lc) || entry->state != ENTRY_PRESENT ||
-	    entry_is_seen(entry) || watch_is_pending(&entry->watch))
+	if (!lc_ready(entry->lock->lc) || entry->state != ENTRY_PRESENT || entry_is_seen(entry) ||
+	    watch_is_pending(&entry->watch))
 		return true;
 	path = entry_path(entry);
 	if (!path) {
@@ -218,7 +218,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 static bool may_be_written(const struct entry *entry)
 {
 	return entry->data.dirty && !entry->data.pending && entry->data.held_since_ms >= 0 &&
-	       entry->state == ENTRY_PRESENT && session_is_ready(entry->lock->lc);
+	       entry->state == ENTRY_PRESENT && lc_ready(entry->lock->lc);
 }
 
 /* False: no memory. */

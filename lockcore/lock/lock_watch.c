@@ -67,8 +67,7 @@ void lock_watch_answered(void *ctx, const struct ensemble_answer *answer)
 
 static bool wants_watch(const struct lock *lock)
 {
-	return !watch_is_pending(&lock->node.watch) && !lock_is_watched(lock) &&
-	       session_is_ready(lock->lc);
+	return !watch_is_pending(&lock->node.watch) && !lock_is_watched(lock) && lc_ready(lock->lc);
 }
 
 struct lock *lock_watch_by_read(struct lc *lc, const char *path, uid_t uid)
@@ -242,7 +241,7 @@ static bool ask_other(struct other_watch *other)
 	char *path;
 
 	if (watch_is_pending(&other->watch) || watch_is_good(lock->lc, &other->watch) ||
-	    !session_is_ready(lock->lc))
+	    !lc_ready(lock->lc))
 		return true;
 	path = path_join(lock->path, other->znode);
 	if (!path)

@@ -32,6 +32,16 @@ bool lock_bars(const struct lock *lock, enum lc_mode mode)
 	return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 : lock->takers.writing > 0;
 }
 
+void lock_note_waiters(struct lock *lock)
+{
+	struct lc_taker *taker;
+
+	DL_FOREACH(lock->takers.all, taker)
+		if (taker->waiters_changed && !taker->changed_prev)
+			DL_APPEND2(lock->lc->takers->waiters_changed, taker, changed_prev,
+			           changed_next);
+}
+
 /* ---- its state ---- */
 
 static void set_due(struct lc_taker *taker, bool due)
@@ -172,7 +182,7 @@ void taker_grant(struct lc_taker *taker)
 	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->entry.state == ENTRY_PRESENT && taker_means(taker));
-	assert(session_is_ready(lc)); /* the lease is looked at once more when the grant is told */
+	assert(lc_ready(lc)); /* the lease is looked at once more when the grant is told */
 	if (taker->state == TAKER_WAITING) /* else its entry was granted before */
 		taker->entry.lock->repeat.granted_us = lc_lately(lc);
 	set_taker_state(taker, TAKER_HELD);
@@ -328,7 +338,7 @@ void taker_miss(struct lc_taker *taker)
 	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
 	taker_set_wait(taker, WAIT_MISSING);
 	taker->entry.lock->lc->takers->missing = true;
-	session_check(taker->entry.lock->lc);
+	heartbeat_send(taker->entry.lock->lc);
 }
 
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
@@ -428,7 +438,7 @@ void taker_proved(struct lc_taker *taker)
 void taker_step(struct lc_taker *taker)
 {
 	struct entry *entry = &taker->entry;
-	bool ready = session_is_ready(entry->lock->lc);
+	bool ready = lc_ready(entry->lock->lc);
 
 	switch (entry->state) {
 	case ENTRY_ABSENT:

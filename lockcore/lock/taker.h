@@ -256,6 +256,9 @@ bool taker_means(const struct lc_taker *taker);
 /* A holder of this mount certainly bars the way of any new taker of that mode. */
 bool lock_bars(const struct lock *lock, enum lc_mode mode);
 
+/* Somebody may wait behind the lock's holders who did not: those that want to are told. */
+void lock_note_waiters(struct lock *lock);
+
 /* ---- changing it ---- */
 
 /* Puts a new taker, WAITING, into the lock's list. It belongs to the lock from here on. */

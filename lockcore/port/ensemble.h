@@ -192,17 +192,18 @@ struct ensemble_events {
 	bool (*needs_scout)(void *ctx);
 	/* The session is about to be taken to a server: from the next process() on the server may
 	 * renew it, with a timeout of its own choice, which connected() tells. It comes before
-	 * each connected() of a session that is not new. Both may be NULL where nothing rests on
-	 * a lease. */
+	 * each connected() of a session that is not new. Both are NULL where nothing rests on a
+	 * lease. */
 	void (*renews)(void *ctx);
-	/* A server has taken the connection, and closed it instead of accepting the session. */
+	/* A server has taken the connection, and closed it instead of accepting the session. NULL:
+	 * the next server is tried, whatever that means. */
 	void (*turned_away)(void *ctx, const char *server);
 	/* A server says that the session is over, or does not accept the credentials (`refused`).
 	 * It may be of another ensemble, and the session may live on: what was outstanding is
 	 * answered UNKNOWN. The port has closed it. The owner may open() a new one from here, or
 	 * later go on in this one. */
 	void (*ended)(void *ctx, bool refused);
-	/* A watched node was changed; the watch is used up. */
+	/* A watched node was changed; the watch is used up. NULL: nothing is watched. */
 	void (*changed)(void *ctx, const char *path, enum ensemble_change change);
 };
 

@@ -120,8 +120,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	clientid_t client = {0};
 
 	assert(!zk->handle);
-	assert(events->connected && events->disconnected && events->turned_away && events->ended &&
-	       events->changed);
+	assert(events->connected && events->disconnected && events->ended);
 	zk->events = events;
 	zk->ctx = ctx;
 	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;

@@ -47,7 +47,7 @@ void renewal_turned_away(struct zookeeper *zk)
 {
 	const char *server = zoo_get_current_server(zk->handle);
 
-	if (!zk->dropped) {
+	if (!zk->dropped && zk->events->turned_away) {
 		zk->in_callback = true;
 		zk->events->turned_away(zk->ctx, server ? server : "-");
 		zk->in_callback = false;

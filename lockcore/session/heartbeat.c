@@ -39,7 +39,7 @@ void session_set_busy(struct lc *lc, bool busy)
 		return;
 	lc->session->busy = busy;
 	lc->session->used_us = lc_lately(lc);
-	if (session_is_ready(lc))
+	if (lc_ready(lc))
 		plan_beat(lc);
 }
 
@@ -48,7 +48,7 @@ static bool may_rest(struct lc *lc)
 {
 	struct session *session = lc->session;
 
-	return session_is_ready(lc) &&
+	return lc_ready(lc) &&
 	       (session->resting ||
 	        (lc->config.rest_us > 0 && lc_now(lc) - session->used_us >= lc->config.rest_us &&
 	         session->events->unused(lc)));
@@ -61,7 +61,7 @@ void session_use(struct lc *lc)
 	if (lc->config.rest_us == 0)
 		return;
 	session->used_us = lc_now(lc);
-	if (!session->resting || !session_is_ready(lc))
+	if (!session->resting || !lc_ready(lc))
 		return;
 	/* As in doubt, only a new connection proves soon what the session is worth. Nothing of a
 	 * taker or of a question is under way. */
@@ -202,7 +202,7 @@ static void leave_if_unused(struct lc *lc)
 void heartbeat_go_on(struct lc *lc)
 {
 	struct session *session = lc->session;
-	bool resumed = !session_is_ready(lc);
+	bool resumed = !lc_ready(lc);
 
 	session->beat.under_way = false;
 	/* Since the rest nobody has had an entry: another session costs nothing. */
@@ -295,11 +295,6 @@ void session_node_lost(struct lc *lc)
 	heartbeat_send(lc);
 }
 
-void session_check(struct lc *lc)
-{
-	heartbeat_send(lc);
-}
-
 void session_prove(struct lc *lc)
 {
 	if (lc->session->lease.connect_us >= 0)
@@ -308,7 +303,7 @@ void session_prove(struct lc *lc)
 
 bool session_may_grant(struct lc *lc)
 {
-	if (!session_is_ready(lc))
+	if (!lc_ready(lc))
 		return false;
 	if (lease_fresh(&lc->session->lease, lc_now(lc)))
 		return true;

@@ -7,8 +7,6 @@
 
 #include "session/session_lease.h"
 
-/* Sends a heartbeat, unless one is under way. */
-void heartbeat_send(struct lc *lc);
 /* The timer: the next heartbeat is due, or the answer of the last one is overdue. */
 void heartbeat_timer(void *ctx);
 /* For home_begin(): where the connection leads. Nothing is made in the session before that is

@@ -98,24 +98,19 @@ static void found_another(struct lc *lc, const struct lc_mark *there)
 	home->found(lc, HOME_NOT_HERE, 0);
 }
 
-bool home_is_set(const struct lc *lc)
+bool lc_knows_mark(const struct lc *lc)
 {
 	return lc->home->known.czxid != 0;
 }
 
-bool lc_knows_mark(const struct lc *lc)
-{
-	return home_is_set(lc);
-}
-
 bool lc_is_mark(const struct lc *lc, const struct lc_mark *mark)
 {
-	return home_is_set(lc) && is_same_mark(&lc->home->known, mark);
+	return lc_knows_mark(lc) && is_same_mark(&lc->home->known, mark);
 }
 
 bool home_may_be_elsewhere(const struct lc *lc)
 {
-	return home_is_set(lc) && !lc->home->certain;
+	return lc_knows_mark(lc) && !lc->home->certain;
 }
 
 /* ---- making it ---- */

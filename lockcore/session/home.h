@@ -49,8 +49,6 @@ void home_connected(struct lc *lc);
 void home_find(struct lc *lc);
 /* A node below ROOT_DIR is not there, or a watched one has changed: ROOT_DIR may be gone, too. */
 void home_missed(struct lc *lc);
-/* The mount knows its ensemble, and takes no other one for it. */
-bool home_is_set(const struct lc *lc);
 /* The mount knows its ensemble, and nothing shows yet that this connection leads there. */
 bool home_may_be_elsewhere(const struct lc *lc);
 /* A heartbeat was answered OK. */

@@ -15,7 +15,7 @@
 
 bool inquiry_is_due(struct lc *lc)
 {
-	return lc->session->state == LC_SUSPENDED && lc->session->node.made && home_is_set(lc) &&
+	return lc->session->state == LC_SUSPENDED && lc->session->node.made && lc_knows_mark(lc) &&
 	       !lc->dying && session_lease_is_valid(lc);
 }
 
@@ -78,28 +78,10 @@ static void inquiry_connected(void *ctx, const struct ensemble_session *session,
 	lc_submit(lc, ensemble_get(lc->session->node.path), there_is_node, lc);
 }
 
-/* No lease depends on the inquiry's own session. */
-static bool inquiry_needs_scout(void *ctx)
-{
-	(void)ctx;
-	return false;
-}
-
-static void inquiry_renews(void *ctx)
-{
-	(void)ctx;
-}
-
 /* The port tries the next server. */
 static void inquiry_disconnected(void *ctx)
 {
 	((struct lc *)ctx)->session->inquiry.at_home = false;
-}
-
-static void inquiry_turned_away(void *ctx, const char *server)
-{
-	(void)ctx;
-	(void)server;
 }
 
 /* The inquiry's own session was of another ensemble than this server. */
@@ -109,23 +91,12 @@ static void inquiry_ended(void *ctx, bool refused)
 	answer_inquiry(ctx, INQUIRY_AGAIN);
 }
 
-static void inquiry_changed(void *ctx, const char *path, enum ensemble_change change)
-{
-	(void)ctx;
-	(void)path;
-	(void)change;
-}
-
 int inquiry_begin(struct lc *lc)
 {
 	static const struct ensemble_events events = {
 		.connected = inquiry_connected,
 		.disconnected = inquiry_disconnected,
-		.needs_scout = inquiry_needs_scout,
-		.renews = inquiry_renews,
-		.turned_away = inquiry_turned_away,
 		.ended = inquiry_ended,
-		.changed = inquiry_changed,
 	};
 
 	lc->session->inquiry.answer = INQUIRY_NONE;

@@ -170,7 +170,7 @@ static int64_t length_of_session(const struct lc *lc)
  * too. */
 static bool is_away_for_long(struct lc *lc)
 {
-	return !session_is_ready(lc) && lc_now(lc) - lc->session->away_us >= length_of_session(lc);
+	return !lc_ready(lc) && lc_now(lc) - lc->session->away_us >= length_of_session(lc);
 }
 
 /* A server closes each connection while it has no quorum. It does so for ever if the client has
@@ -242,7 +242,7 @@ static void session_ended_by_port(void *ctx, bool refused)
 {
 	struct lc *lc = ctx;
 
-	if (refused && home_is_set(lc)) { /* the session may live on at home */
+	if (refused && lc_knows_mark(lc)) { /* the session may live on at home */
 		home_met(lc, LC_ERROR,
 		         "a server refuses the credentials, or wants some, as none did before: it "
 		         "may be of another ensemble");
@@ -273,7 +273,7 @@ static void node_changed_at_port(void *ctx, const char *path, enum ensemble_chan
 {
 	struct lc *lc = ctx;
 
-	if (!session_is_ready(lc)) {
+	if (!lc_ready(lc)) {
 		home_missed(lc);
 		return;
 	}
@@ -466,7 +466,7 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	mailbox_save_load(codec, lc);
 	if (!codec->loads)
 		return;
-	if (session->node.made && !home_is_set(lc))
+	if (session->node.made && !lc_knows_mark(lc))
 		codec_refuse(codec, "the state has a session, and not whose it is");
 	if (len != sizeof(session->password))
 		codec_refuse(codec, "the state has no password");

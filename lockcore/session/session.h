@@ -124,7 +124,6 @@ void session_save_load(struct codec *codec, struct lc *lc);
 void session_finish(struct lc *lc, bool end_session);
 void session_free(struct lc *lc);
 
-bool session_is_ready(const struct lc *lc);
 /* The session is ready, and its lease is not in doubt. Questions wait for both: the answers of
  * some depend on whether a taker holds, and in doubt that is not known. */
 bool session_may_ask(struct lc *lc);
@@ -141,7 +140,7 @@ void session_letters_done(struct lc *lc);
 /* The lease has not ended. It may be in doubt. */
 bool session_lease_is_valid(struct lc *lc);
 /* Sends a heartbeat, unless one is under way: alive() follows, or the session's end. */
-void session_check(struct lc *lc);
+void heartbeat_send(struct lc *lc);
 /* A write that was sent at that time was answered OK. */
 void session_wrote(struct lc *lc, int64_t sent_us);
 /* A user is about to take or to ask. A session that rests is proved anew. */

@@ -28,7 +28,7 @@ void session_step(struct session *session, enum lc_state state)
 
 void session_cannot_be_used(struct lc *lc, int why)
 {
-	if (session_is_ready(lc))
+	if (lc_ready(lc))
 		lc->session->away_us = lc_now(lc);
 	session_step(lc->session, LC_UNUSABLE);
 	lc->session->why = why;
@@ -37,7 +37,7 @@ void session_cannot_be_used(struct lc *lc, int why)
 	lc->session->events->unusable(lc);
 }
 
-bool session_is_ready(const struct lc *lc)
+bool lc_ready(const struct lc *lc)
 {
 	return lc->session->state == LC_READY;
 }
@@ -166,7 +166,7 @@ bool lc_doubted(struct lc *lc)
 
 bool session_may_ask(struct lc *lc)
 {
-	return session_is_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));
+	return lc_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));
 }
 
 void session_wrote(struct lc *lc, int64_t sent_us)
@@ -183,7 +183,7 @@ void session_wrote(struct lc *lc, int64_t sent_us)
 	if (!session->limit.armed)
 		timer_set(&lc->timers, &session->limit, lease_end(&session->lease));
 	session_tell_deadline(lc);
-	if (session_is_ready(lc))
+	if (lc_ready(lc))
 		session->events->extended(lc);
 }
 

@@ -95,7 +95,7 @@ static void unwatch_answered(void *ctx, const struct ensemble_answer *answer)
 
 static void ask_unwatch(struct unwatch *unwatch)
 {
-	if (unwatch->pending || !session_is_ready(unwatch->lc))
+	if (unwatch->pending || !lc_ready(unwatch->lc))
 		return;
 	set_pending(unwatch, true);
 	lc_submit(unwatch->lc, ensemble_unwatch(unwatch->path), unwatch_answered, unwatch);

@@ -219,7 +219,7 @@ static void asked_behind_a_doubt(void **state)
 	rig_disconnect(rig);
 	rig->now_us++;
 	rig_connect(rig, RIG_SESSION);
-	while (!session_is_ready(&rig->lc))
+	while (!lc_ready(&rig->lc))
 		rig_answer_version(rig, 1);
 	rig_forget(rig);
 	calls_resume(&rig->lc);

@@ -203,7 +203,6 @@ static void connection_lost(void **state)
 
 	(void)state;
 	asked.events->disconnected(asked.ctx);
-	asked.events->turned_away(asked.ctx, "server:2181"); /* there may be a better one */
 	answer(&asked, examine, ENSEMBLE_UNKNOWN, "");
 	assert_false(result->done);
 	asked.events->connected(asked.ctx, &(struct ensemble_session){.id = 7}, 12000000, 2000);

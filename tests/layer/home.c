@@ -49,7 +49,7 @@ static void the_same(void **state)
 	rig_find_home(rig);
 	rig_expect_sent(rig, MADE("2"));
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 }
 
 /* Nothing was made, and nothing will be: the connection is closed, and another one is begun. */
@@ -59,7 +59,7 @@ static void expect_left(struct rig *rig, const char *why)
 	assert_true(rig->home.elsewhere);
 	assert_non_null(strstr(rig->home.met, why));
 	rig_forget(rig);
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	session_prove(&rig->lc);
 	rig_expect_sent(rig, "");
 	rig_run(rig, 0);
@@ -75,7 +75,7 @@ static void expect_left(struct rig *rig, const char *why)
 	rig_find_home(rig);
 	rig_expect_sent(rig, FIND ", " MADE("3"));
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	assert_false(rig->home.elsewhere);
 	assert_string_equal(rig->home.met, "");
 }
@@ -421,7 +421,7 @@ static void back_before_it_is_left(void **state)
 	rig_connect(rig, RIG_SESSION);
 	rig_find_home(rig);
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	rig_disconnect(rig);
 	rig_forget(rig);
 	rig_run(rig, 3 * SECOND);
@@ -461,7 +461,7 @@ static void node_removed_meanwhile(void **state)
 	rig_find_home(rig);
 	rig_expect_sent(rig, "create ephemeral " NODE " ''");
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 }
 
 /* The root is removed and made again while the mount looks on: that is the new mark. */
@@ -469,11 +469,11 @@ static void made_again(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	answer_mark(rig, 700, 1700000000000, "");
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	assert_string_equal(rig->reported, "");
 	next_session(rig);
 	answer_mark(rig, 700, 1700000000000, "");
@@ -601,7 +601,7 @@ static void turned_away(void **state)
 	rig_expect_sent(rig, FIND);
 	rig_find_home(rig);
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	assert_string_equal(rig->home.met, "");
 }
 

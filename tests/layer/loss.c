@@ -268,7 +268,7 @@ static void come_back(struct rig *rig)
 	rig_forget(rig);
 	rig_answer_version(rig, 1);
 	rig_expect_sent(rig, "watch " RIG_NODE "-pokes");
-	assert_false(session_is_ready(&rig->lc));
+	assert_false(lc_ready(&rig->lc));
 	rig_answer_data(rig, 1, "0000000000000002\n");
 	takers_turn(rig);
 	rig_expect_sent(rig, "get /locks/a/#2-2, set " RIG_NODE

@@ -61,7 +61,7 @@ static void is_made_in_each_session(void **state)
 	rig_connect(rig, RIG_SESSION + 1);
 	rig_find_home(rig);
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	rig_forget(rig);
 	session_read_mailbox(&rig->lc);
 	assert_string_equal(rig_unanswered(rig), rig->sent);
@@ -182,7 +182,7 @@ static void come_back(struct rig *rig)
 	while (strncmp(rig_unanswered(rig), "watch ", 6) != 0)
 		rig_answer_version(rig, 1);
 	rig_forget(rig);
-	assert_false(session_is_ready(&rig->lc));
+	assert_false(lc_ready(&rig->lc));
 }
 
 /* The session is ready when the letters are read. What proves the connection comes behind. */
@@ -208,7 +208,7 @@ static void comes_before_the_proof(void **state)
 			rig_answer_error(rig, rows[i].result);
 		snprintf(sent, sizeof(sent), "%s" BEAT, rows[i].sent);
 		rig_expect_sent(rig, sent);
-		assert_true(session_is_ready(&rig->lc));
+		assert_true(lc_ready(&rig->lc));
 	}
 }
 

@@ -75,7 +75,7 @@ static void writes_nothing(void **state)
 	rig_run(rig, 3600 * SECOND);
 	rig_expect_sent(rig, "");
 	rig_expect_told(rig, "over");
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	assert_int_equal(told_deadline_us, INT64_MIN);
 	assert_int_equal(rig->session.lease.deadline_us, INT64_MIN);
 }
@@ -131,7 +131,7 @@ static void is_proved_anew(void **state)
 	session_use(&rig->lc);
 	session_set_busy(&rig->lc, true);
 	rig_expect_sent(rig, "drop");
-	assert_false(session_is_ready(&rig->lc) || session_may_ask(&rig->lc));
+	assert_false(lc_ready(&rig->lc) || session_may_ask(&rig->lc));
 	assert_true(lc_woken(&rig->lc));
 	session_use(&rig->lc); /* once is enough */
 	rig_expect_sent(rig, "");

@@ -406,7 +406,7 @@ struct rig *rig_begin_ready(void)
 	rig_answer_version(rig, 0);
 	rig->session.mailbox.made = true;
 	rig_forget(rig);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	return rig;
 }
 
@@ -516,7 +516,7 @@ void rig_reconnect(struct rig *rig)
 {
 	rig_disconnect(rig);
 	rig_connect(rig, RIG_SESSION);
-	while (!session_is_ready(&rig->lc))
+	while (!lc_ready(&rig->lc))
 		rig_answer_version(rig, 1);
 	rig_prove(rig);
 }

@@ -44,12 +44,12 @@ static void begins(void **state)
 	rig_expect_sent(rig, FOUND);
 	rig_find_home(rig);
 	rig_expect_sent(rig, MADE);
-	assert_false(session_is_ready(&rig->lc));
+	assert_false(lc_ready(&rig->lc));
 	assert_false(session_lease_is_valid(&rig->lc));
 	rig_answer_version(rig, 0);
 	rig_expect_told(rig, "alive, over, beaten resumed"); /* there was no lease */
 	rig_expect_reported(rig, "session 0x7 begun at server:2181");
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 	assert_true(session_may_grant(&rig->lc));
 	rig_expect_sent(rig, "");
 }
@@ -80,7 +80,7 @@ static void makes_its_directory(void **state)
 	rig_expect_sent(rig, MADE);
 	rig_expect_told(rig, "");
 	rig_answer_version(rig, 0);
-	assert_true(session_is_ready(&rig->lc));
+	assert_true(lc_ready(&rig->lc));
 }
 
 /* Another mount was quicker. */
@@ -269,7 +269,7 @@ static void goes_on(void **state)
 	rig_expect_told(rig, ""); /* the session is the same */
 	assert_int_equal(rig->session.connections, connections + 1);
 	rig_expect_sent(rig, "set " NODE " ''");
-	assert_false(session_is_ready(&rig->lc));
+	assert_false(lc_ready(&rig->lc));
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten resumed");
 	rig_expect_reported(rig, "session 0x7 resumed at server:2181");
@@ -349,7 +349,7 @@ static void finished(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_forget(rig);
 	session_finish(&rig->lc, true);
 	rig_expect_sent(rig, "close, farewell");

@@ -91,14 +91,14 @@ static void one_at_a_time(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_expect_sent(rig, "set " NODE " ''");
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	session_set_busy(&rig->lc, true);
 	rig_run(rig, 2 * SECOND);
 	rig_expect_sent(rig, "");
 	rig_answer_version(rig, 1);
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_expect_sent(rig, "set " NODE " ''");
 }
 
@@ -109,7 +109,7 @@ static void tells_the_clock(void **state)
 	struct ensemble_stat stat = {.version = 1, .mtime_ms = 50000};
 
 	assert_int_equal(lc_ensemble_ms(&rig->lc, 7777), 7777); /* nothing is known */
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig->now_us += 40 * MS;
 	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
 	rig->now_us += 1000 * MS;
@@ -124,21 +124,21 @@ static void one_without_answer(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	rig_expect_sent(rig, "");
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_find_nothing(rig);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN); /* to the create of the directory */
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_expect_sent(rig, FIND);
 	rig_answer_error(rig, ENSEMBLE_OK);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_expect_sent(rig, FIND);
 }
 
@@ -147,7 +147,7 @@ static void gives_up_a_server_that_hangs(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_forget(rig);
 	rig_run(rig, 3 * SECOND - 1);
 	rig_expect_sent(rig, "");
@@ -162,7 +162,7 @@ static void node_removed(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "");
@@ -185,7 +185,7 @@ static void root_removed(void **state)
 
 	/* Made at the start, and never again: nobody knows why it is gone. */
 	rig->lc.config.make_root = true;
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_answer_error(rig, ENSEMBLE_NONODE);
 	rig_find_nothing(rig);
 	rig_expect_sent(rig, "set " NODE " '', " FIND ", create " RIG_DIR " '0000000000000002'");
@@ -205,7 +205,7 @@ static void root_removed(void **state)
 	                "00000000000000bb"); /* it is another one: that is seen from here */
 	rig_answer_version(rig, 0);
 	rig_expect_reported(rig, "/locks is there again");
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig_answer_version(rig, 1);
 	assert_string_equal(rig->reported, "");
 }
@@ -241,7 +241,7 @@ static void over_before_the_answer(void **state)
 {
 	struct rig *rig = *state;
 
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig->now_us += 20 * SECOND;
 	rig_forget(rig);
 	rig_answer_version(rig, 1);
@@ -446,7 +446,7 @@ static void leaves_a_session_with_a_late_renewal(void **state)
 	rig_answer_version(rig, 2);
 	rig_run(rig, 0);
 	rig_expect_sent(rig, "set " NODE " ''");
-	session_check(&rig->lc);
+	heartbeat_send(&rig->lc);
 	rig->in_use = false;
 	rig_answer_version(rig, 3);
 	rig_forget(rig);

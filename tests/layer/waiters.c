@@ -189,16 +189,13 @@ static void watched(void **state)
 	rig_expect_sent(rig, "children watched /locks/a");
 	answer_queue(rig, "#2-1", 1);
 	rig_forget(rig);
-	waiters_note_change(&rig->lc, "/locks/b");
-	waiters_tell(&rig->lc);
-	rig_expect_told(rig, "");
-	waiters_note_change(&rig->lc, "/locks/a");
-	waiters_note_change(&rig->lc, "/locks/a");
+	lock_note_waiters(holder->entry.lock);
+	lock_note_waiters(holder->entry.lock);
 	rig_expect_told(rig, ""); /* not told from inside */
 	waiters_tell(&rig->lc);
 	rig_expect_told(rig, "changed");
 	assert_null(holder->waiters_changed); /* told once; it can be set again */
-	waiters_note_change(&rig->lc, "/locks/a");
+	lock_note_waiters(holder->entry.lock);
 	waiters_tell(&rig->lc);
 	rig_expect_told(rig, "");
 }
@@ -209,7 +206,7 @@ static void not_watched_any_more(void **state)
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
 	lc_watch_waiters(holder, changed);
-	waiters_note_change(&rig->lc, "/locks/a");
+	lock_note_waiters(holder->entry.lock);
 	assert_non_null(rig->takers.waiters_changed);
 	lc_watch_waiters(holder, changed); /* the change is still to be told */
 	assert_non_null(rig->takers.waiters_changed);

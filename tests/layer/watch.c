@@ -170,7 +170,7 @@ static void taken_back_on_the_next_connection(void **state)
 	assert_int_equal(rig->quota.watch_bytes, strlen(PATH) + strlen("/locks/away"));
 	rig_connect(rig, RIG_SESSION);
 	rig_forget(rig);
-	while (!session_is_ready(&rig->lc))
+	while (!lc_ready(&rig->lc))
 		rig_answer_version(rig, 1);
 	rig_expect_sent(rig, "unwatch " PATH ", unwatch /locks/away, set " RIG_NODE " ''");
 	assert_int_equal(rig->quota.watch_bytes, 0);

@@ -276,7 +276,7 @@ mutant(3, 'idle_mount_does_not_beat', 'heartbeat.c',
        '(busy ? lease->answered_us + lease_heartbeat(lease, busy) : INT64_MAX);',
        sim())
 mutant(3, 'fresh_lease_is_not_noticed', 'session_lease.c',
-       '\tif (session_is_ready(lc))\n\t\tsession->events->extended(lc);',
+       '\tif (lc_ready(lc))\n\t\tsession->events->extended(lc);',
        '',
        sim('leases', 1930))
 mutant(3, 'missing_node_is_evidence', 'heartbeat.c',
@@ -351,8 +351,8 @@ mutant(4, 'hung_server_waited_for', 'heartbeat.c',
 # ---- 5: the guardian is told ----
 
 mutant(5, 'deadline_not_told', 'session_lease.c',
-       '\tsession_tell_deadline(lc);\n\tif (session_is_ready(lc))',
-       '\tif (session_is_ready(lc))',
+       '\tsession_tell_deadline(lc);\n\tif (lc_ready(lc))',
+       '\tif (lc_ready(lc))',
        sim())
 mutant(5, 'no_deadline_not_told', 'session.c',
        '\tlease_again(&session->lease);\n\tsession_tell_deadline(lc);\n\tif',
@@ -683,7 +683,7 @@ mutant(14, 'crowd_counted_with_other_slots', 'next.c',
        'if (taker->crowd == 0 || staying->shown.waiting < taker->crowd)',
        unit('tests/unit/next.c'))
 mutant(14, 'crowd_of_a_lagging_server', 'take.c',
-       'if (taker->crowd > 0 && session_is_ready(lock->lc))',
+       'if (taker->crowd > 0 && lc_ready(lock->lc))',
        'if (0)',
        sim())
 mutant(14, 'withdrawn_by_the_former_version_waits', 'taker_record.c',
@@ -1145,7 +1145,7 @@ mutant(9, 'remembered_on_another_connection', 'lock_info.c',
        unit('tests/layer/lock_info.c'))
 mutant(9, 'remembered_in_doubt', 'lock_info.c',
        'session_may_ask(lc) ? lc_path(lc, lock) : NULL',
-       'session_is_ready(lc) ? lc_path(lc, lock) : NULL',
+       'lc_ready(lc) ? lc_path(lc, lock) : NULL',
        unit('tests/layer/lock_info.c'))
 mutant(9, 'remembered_after_a_change', 'lock_info.c',
        'known && lock_is_watched(known)',
@@ -1155,10 +1155,10 @@ mutant(9, 'nobody_is_watched_coming', 'waiters.c',
        'call->taker && call->taker->waiters_changed;',
        'false;',
        TAKERS)
-mutant(9, 'waiters_not_told_of_a_connection', 'core.c',
-       '		waiters_resume(lc);\n', '', TAKERS)
-mutant(9, 'waiters_never_changed', 'waiters.c',
-       '\t\tif (taker->waiters_changed && !is_to_be_told(taker))',
+mutant(9, 'waiters_not_told_of_a_connection', 'listing.c',
+       '\t\tlock_note_waiters(lock); /* what', '\t\t; /* what', TAKERS)
+mutant(9, 'waiters_never_changed', 'taker.c',
+       '\t\tif (taker->waiters_changed && !taker->changed_prev)',
        '\t\tif (0)',
        sim())
 mutant(25, 'incompatible_forgotten_in_the_zone', 'listing.c',
@@ -1321,8 +1321,8 @@ mutant(36, 'doubt_ended_by_one_write', 'lease.c',
        '\tif (!lease->reads_sent && !lease_doubted(lease, now_us)) {',
        LEASE)
 mutant(36, 'questions_in_doubt', 'session_lease.c',
-       'return session_is_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));',
-       'return session_is_ready(lc);',
+       'return lc_ready(lc) && !lease_doubted(&lc->session->lease, lc_now(lc));',
+       'return lc_ready(lc);',
        unit('tests/layer/call.c'))
 mutant(36, 'doubt_ended_by_an_older_connection', 'lease.c',
        'connect_us > lease->void_us ? connect_us : -1;',
@@ -1564,7 +1564,7 @@ mutant(41, 'pause_longer_than_the_session', 'session.c',
        'int64_t most_us = lc->config.session_timeout_us / 3;',
        unit('tests/layer/home.c'))
 mutant(41, 'strays_are_believed', 'session.c',
-       '\tif (!session_is_ready(lc)) {\n\t\thome_missed',
+       '\tif (!lc_ready(lc)) {\n\t\thome_missed',
        '\tif (!lc->home) {\n\t\thome_missed',
        unit('tests/sim/test_home.c'))
 mutant(41, 'client_kept_that_saw_a_stray', 'session.c',
@@ -1577,7 +1577,7 @@ mutant(41, 'session_left_in_another_ensemble', 'heartbeat.c',
        'if (session->state == LC_SUSPENDED)\n			lc->ensemble', 'if (lc->dying)\n			lc->ensemble',
        unit('tests/sim/test_home.c'))
 mutant(41, 'unusable_by_the_word_of_a_stray', 'session.c',
-       'if (refused && home_is_set(lc)) {', 'if (refused && lc->dying) {',
+       'if (refused && lc_knows_mark(lc)) {', 'if (refused && lc->dying) {',
        unit('tests/layer/home.c'))
 mutant(41, 'refused_sessions_are_over', 'ensemble_zookeeper.c',
        'zk->end == END_REFUSED ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE', 'ENSEMBLE_GONE',

@@ -555,7 +555,7 @@ static bool handle(struct wire *wire, struct letter *letter)
 		end_session(wire, true);
 		return false;
 	case LETTER_CLOSED:
-		if (wire->state == WIRE_GREETING)
+		if (wire->state == WIRE_GREETING && wire->events->turned_away)
 			wire->events->turned_away(wire->events_ctx, name_server(wire));
 		lose_connection(wire);
 		return false;

@@ -224,7 +224,7 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct c
 	if (r == 0 && !codec->checks)
 		*ret_lc = lc;
 	else
-		lc_destroy(lc, false);
+		lc_destroy(lc, /* end_session = */ false);
 	return r;
 }
 

@@ -182,7 +182,7 @@ const struct lc_examination *lc_examine_process(struct lc_examine *examine, shor
 void lc_examine_end(struct lc_examine *examine)
 {
 	if (!examine->ended)
-		examine->ensemble->port->close(examine->ensemble, true);
+		examine->ensemble->port->close(examine->ensemble, /* end_session = */ true);
 	free(examine->dir);
 	free(examine->node);
 	free(examine);

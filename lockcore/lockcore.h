@@ -130,7 +130,7 @@ struct lc_config {
 	/* The lease's end has moved; INT64_MIN: there is none. May be NULL. */
 	void (*deadline)(void *ctx, int64_t deadline_us);
 	void *ctx;
-	/* For the engine's records, which another process goes on from. NULL: there are none. */
+	/* The engine's records, which another process goes on from. NULL: there are none. */
 	struct records *records;
 };
 
@@ -146,7 +146,7 @@ int lc_create(const struct lc_config *config, struct ensemble *ensemble, struct 
  * for some seconds. Otherwise they go with the session timeout. */
 void lc_destroy(struct lc *lc, bool end_session);
 
-/* For the caller's loop, each once every turn. lc_prepare() fills in the descriptor to poll and
+/* The caller's loop calls each once every turn. lc_prepare() fills in the descriptor to poll and
  * returns the longest wait. lc_process() gets the events of poll(2). All requests to the ensemble,
  * from any call, are kept until lc_send(), which comes last: nothing leaves before that. */
 int64_t lc_prepare(struct lc *lc, struct pollfd *ret_pollfd);
@@ -283,7 +283,7 @@ struct lc_status {
 };
 void lc_status(struct lc *lc, struct lc_status *ret_status);
 bool lc_ready(const struct lc *lc);
-/* It is not ready because somebody has ended its rest. */
+/* The engine is not ready because somebody has ended its rest. */
 bool lc_woken(const struct lc *lc);
 /* The ensemble's wall clock, which is that of times of nodes: as near to the given wall clock of
  * this host as the last answered heartbeat allows. */
@@ -300,7 +300,7 @@ struct lc_mark lc_mark_of(int64_t czxid, int64_t ctime_ms, const void *data, siz
 /* Does this engine know its ensemble; is that its mark? */
 bool lc_knows_mark(const struct lc *lc);
 bool lc_is_mark(const struct lc *lc, const struct lc_mark *mark);
-/* For lc_raise_tick() and lc_limit_session(): of a server that has shown the mark.
+/* lc_raise_tick() and lc_limit_session() are for what a server says that has shown the mark.
  *
  * A server has a longer tickTime than was known, or the same. If the lease was computed with a
  * shorter one, held locks are in doubt for a moment; if no lease is possible with it, the engine
@@ -539,7 +539,7 @@ struct lc_evictor {
 int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc_evictor *by,
              lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 
-/* For fsync: 0 only if the entry was there at some moment during the call, else -EIO. */
+/* What fsync(2) asks: 0 only if the entry was there at some moment during the call, else -EIO. */
 int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_call **ret_call);
 
 /* Does another taker wait behind this holder? `waiters` counts if `err` is 0. */

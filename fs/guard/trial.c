@@ -143,7 +143,7 @@ static const char *try_to_stop(void)
 
 	if (proc_is_foreign())
 		return "/proc is that of another pid namespace";
-	why = begin_trial(&trial, false);
+	why = begin_trial(&trial, /* another = */ false);
 	why = why ? why : find_by_file(&trial);
 	why = why ? why : stop_found(&trial);
 	return end_trial(&trial) || why ? why : "a process outlives SIGKILL";
@@ -167,7 +167,7 @@ const char *trial_find_others(void)
 
 	if (!process_may_signal_all())
 		return NULL;
-	why = begin_trial(&trial, true);
+	why = begin_trial(&trial, /* another = */ true);
 	if (!why && find_by_file(&trial))
 		why = explain_failure("CAP_SYS_PTRACE is missing, or /proc hides them", errno);
 	(void)end_trial(&trial);

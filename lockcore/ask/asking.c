@@ -135,7 +135,7 @@ int reader_ask(struct reader *reader, struct lc_call *call, enum reading_kind ki
 	return 0;
 }
 
-/* It has nothing to do with its reading any more. */
+/* The reader has nothing to do with its reading any more. */
 static void part(struct reader *reader)
 {
 	struct reading *reading = reader->reading;
@@ -238,7 +238,7 @@ static void go(struct reading *reading)
 	}
 }
 
-/* Of the same one at a time. */
+/* Sends readings that wait; of the same one only one is under way at a time. */
 static void send_those_that_go(struct reads *reads)
 {
 	struct reading *reading, *next;

@@ -95,7 +95,7 @@ int reader_ask(struct reader *reader, struct lc_call *call, enum reading_kind ki
                const char *path);
 /* No answer() any more. Nothing, if it reads nothing. */
 void reader_cancel(struct reader *reader);
-/* It is told in a moment. */
+/* The reading was answered: the reader is told in a moment. */
 bool reader_is_answered(const struct reader *reader);
 
 /* Remembers the number of slots that a lock's data has told. */

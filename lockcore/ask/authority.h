@@ -9,7 +9,7 @@
 
 #include "session/base.h"
 
-/* Of a get: the owner and modes in the data, or the mount's for locks without attributes. */
+/* Reads the owner and modes from the answer of a get; a lock without attributes has the mount's. */
 void authority_read(const struct lc *lc, const struct ensemble_answer *answer,
                     struct lc_attributes *ret_attributes);
 /* The lock's owner, and root: they may write its slots, remove it, and evict from it. */

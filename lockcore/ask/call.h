@@ -83,7 +83,7 @@ void call_fail(struct lc_call *call, int error);
 /* From the timers, never from inside the call that asked. */
 void call_fail_soon(struct lc_call *call, int error);
 
-/* For those with `done`. */
+/* These two end calls that have `done`. */
 void call_tell_done(struct lc_call *call, int error, void *what);
 void call_done(struct lc_call *call, const struct ensemble_answer *answer);
 

@@ -26,7 +26,7 @@ struct data_call {
 	struct lc_change change;
 	lc_stat_fn *changed;      /* NULL: a value is written, and call.done is told */
 	struct lc_lock_info info; /*   what the data says by now */
-	/* Of a taker: the value. */
+	/* The value that a taker writes. */
 	char *value;
 	size_t value_len;
 	bool append;

@@ -42,7 +42,7 @@ static void dir_deleted(struct lc_call *call, const struct ensemble_answer *answ
 		call_ask(call);
 }
 
-/* It has been the root of a mount. */
+/* Deletes the node that the lock has since it was the root of a mount. */
 static void delete_dir(struct lc_call *call)
 {
 	char *path = path_join(call->path, ROOT_DIR);

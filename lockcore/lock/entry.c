@@ -175,7 +175,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 		if (entry->lock->lc->config.reuse)
 			note_time(entry);
 		session_wrote(entry->lock->lc, entry->sent_us);
-		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);
+		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
 		set_entry_state(entry, ENTRY_UNKNOWN);
 		entry->lock->batch.unresolved = true;
@@ -228,7 +228,7 @@ void entry_unsent(struct entry *entry)
 void entry_found(struct entry *entry, const char *znode, const struct ensemble_answer *answer)
 {
 	assert(entry->state == ENTRY_UNKNOWN);
-	set_present(entry, znode, answer->stat, false);
+	set_present(entry, znode, answer->stat, /* made = */ false);
 	entry_read(entry, answer);
 	taker_step(taker_of(entry));
 }

@@ -61,7 +61,7 @@ static void set_due(struct lc_taker *taker, bool due)
 
 void taker_not_due(struct lc_taker *taker)
 {
-	set_due(taker, false);
+	set_due(taker, /* due = */ false);
 }
 
 static void count_state(struct lc_taker *taker, int by)
@@ -190,7 +190,7 @@ void taker_grant(struct lc_taker *taker)
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(&lc->timers, &taker->recheck,
 	          taker->entry.lock->repeat.granted_us + LONG_HOLD_US);
-	set_due(taker, true);
+	set_due(taker, /* due = */ true);
 }
 
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
@@ -268,7 +268,7 @@ void taker_fail(struct lc_taker *taker, int error)
 	taker_part(taker);
 	taker->error = error;
 	set_taker_state(taker, TAKER_FAILED);
-	set_due(taker, true);
+	set_due(taker, /* due = */ true);
 	taker_step(taker);
 }
 
@@ -288,7 +288,7 @@ void taker_lose(struct lc_taker *taker)
 	assert(taker->state == TAKER_HELD);
 	if (!taker->told_taken) {
 		/* The frontend does not know of the grant yet: it did not happen. */
-		set_due(taker, false);
+		set_due(taker, /* due = */ false);
 		set_taker_state(taker, TAKER_WAITING);
 		return;
 	}
@@ -297,7 +297,7 @@ void taker_lose(struct lc_taker *taker)
 		taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;
 	set_taker_state(taker, TAKER_LOST);
 	taker_guard(taker);
-	set_due(taker, true);
+	set_due(taker, /* due = */ true);
 	taker_step(taker);
 }
 
@@ -328,7 +328,7 @@ void taker_give_up(struct lc_taker *taker)
 
 void taker_leave(struct lc_taker *taker)
 {
-	set_due(taker, false);
+	set_due(taker, /* due = */ false);
 	set_taker_state(taker, TAKER_LEFT);
 	taker_step(taker);
 }
@@ -404,10 +404,10 @@ static void delete_entry(struct lc_taker *taker)
 		entry_watch(lock->grant.unproved);
 		return;
 	}
-	entry_set_deleting(&taker->entry, true);
+	entry_set_deleting(&taker->entry, /* deleting = */ true);
 	if (batch_add(&taker->entry))
 		return;
-	entry_set_deleting(&taker->entry, false);
+	entry_set_deleting(&taker->entry, /* deleting = */ false);
 	taker_try_later(taker);
 }
 

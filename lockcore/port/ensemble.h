@@ -230,7 +230,7 @@ struct ensemble_port {
 	               ensemble_answer_fn *answer, void *ctx);
 	/* Sends all that is kept, in the order of submission. Not from a callback. */
 	void (*flush)(struct ensemble *ensemble);
-	/* For the caller's poll(2), asked anew before every call of it: fd -1 when
+	/* What the caller polls, asked anew before every call of poll(2): fd -1 when
 	 * there is no socket; returns how long to wait at most. */
 	int64_t (*prepare)(struct ensemble *ensemble, struct pollfd *ret_pollfd);
 	void (*process)(struct ensemble *ensemble, short revents);

@@ -191,7 +191,7 @@ static void zookeeper_rest(struct ensemble *ensemble)
 	assert(!zk->connected);
 	zk->fate = ENSEMBLE_UNKNOWN;
 	if (zk->handle)
-		end_client(zk, false);
+		end_client(zk, /* end_session = */ false);
 }
 
 static void drop(struct ensemble *ensemble)
@@ -354,7 +354,7 @@ static void process(struct ensemble *ensemble, short revents)
 	}
 	if (zk->handle && zk->end) {
 		answer_lose_connection(zk);
-		end_client(zk, false);
+		end_client(zk, /* end_session = */ false);
 		zk->fate = zk->end == END_REFUSED ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
 		zk->in_callback = true;
 		zk->events->ended(zk->ctx, zk->end == END_REFUSED);
@@ -386,7 +386,7 @@ static const char *server(struct ensemble *ensemble)
 	return zk->server;
 }
 
-/* As the client wants them: an odd number, and [v6]:port without brackets, since it
+/* The servers as the client wants them: an odd number, and [v6]:port without brackets, since it
  * takes what stands behind the last colon for the port. NULL: no memory. */
 static char *for_the_client(const char *servers)
 {
@@ -417,7 +417,7 @@ int ensemble_zookeeper_move(struct ensemble *ensemble, const char *servers)
 	free(zk->servers);
 	zk->servers = odd;
 	zk->moved = zk->handle;
-	/* It may be waiting for a server that is not there any more. */
+	/* The client may be waiting for a server that is not there any more. */
 	if (!zk->connected)
 		drop(ensemble);
 	return 0;

@@ -37,7 +37,7 @@ void scout_send(struct scout *scout, int like)
 			socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (scout->fd < 0 ||
 	    (connect(scout->fd, (struct sockaddr *)&address, len) < 0 && errno != EINPROGRESS))
-		lose(scout, false);
+		lose(scout, /* turned_away = */ false);
 	else
 		scout->state = SCOUT_CONNECTING;
 }
@@ -60,7 +60,7 @@ static void ask(struct scout *scout)
 	if (poll(&pollfd, 1, 0) <= 0)
 		return;
 	if (send(scout->fd, request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request))
-		lose(scout, false);
+		lose(scout, /* turned_away = */ false);
 	else
 		scout->state = SCOUT_ASKING;
 }
@@ -73,7 +73,7 @@ static void hear(struct scout *scout)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		lose(scout, true);
+		lose(scout, /* turned_away = */ true);
 		return;
 	}
 	scout->len += (unsigned)n;
@@ -84,7 +84,7 @@ static void hear(struct scout *scout)
 	if ((length == 36 || length == 37) && words[1] == 0 && (int32_t)ntohl(words[2]) > 0)
 		scout->state = SCOUT_BACK;
 	else
-		lose(scout, true);
+		lose(scout, /* turned_away = */ true);
 }
 
 void scout_step(struct scout *scout)

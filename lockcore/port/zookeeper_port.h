@@ -44,7 +44,7 @@ struct zookeeper_request {
 	bool over; /* the client does not have it: not yet, or it has said its last word on it */
 	struct later later;
 	int64_t sent_us;
-	/* Of a transaction, as the client wants it. */
+	/* The parts of a transaction, as the client wants them. */
 	zoo_op_t *parts;
 	zoo_op_result_t *results;
 	const char **paths; /* of its creates, when it is answered */
@@ -117,7 +117,7 @@ struct zookeeper {
 /* The session has ended: a refusal is remembered. */
 void answer_note_end(struct zookeeper *zk, enum ending end);
 
-/* It is answered as soon as callbacks may run. */
+/* The request is answered as soon as callbacks may run. */
 void answer_later(struct zookeeper_request *request, enum ensemble_result result);
 /* The same where there was no memory for a request. */
 void answer_later_bare(struct zookeeper *zk, ensemble_answer_fn *answer, void *ctx);
@@ -156,7 +156,7 @@ int64_t renewal_poll(const struct zookeeper *zk, struct pollfd *ret_pollfd);
 
 /* ---- zookeeper_request.c ---- */
 
-/* For struct ensemble_port. */
+/* Members of struct ensemble_port. */
 void request_submit(struct ensemble *ensemble, const struct ensemble_op *ops, int count,
                     ensemble_answer_fn *answer, void *ctx);
 void request_flush(struct ensemble *ensemble);

@@ -93,7 +93,7 @@ static void finish_with(const void *data, int rc, struct ensemble_answer answer,
 		zk->given_up = rc == ZTHROTTLEDOP ? "throttles requests" : "is read-only";
 		answer_cut(zk);
 	}
-	/* Of no use any more: the client, not the session. */
+	/* The client is of no use any more; the session may be. */
 	if (rc == ZAUTHFAILED || rc == ZSESSIONCLOSEDREQUIRESASLAUTH) {
 		answer_note_end(zk, END_REFUSED);
 		answer_lose_connection(zk);
@@ -345,7 +345,7 @@ void request_flush(struct ensemble *ensemble)
 	assert(!zk->in_process);
 	if (!zk->kept)
 		return;
-	cork(zk, true);
+	cork(zk, /* on = */ true);
 	while ((request = zk->kept)) {
 		int rc;
 
@@ -357,5 +357,5 @@ void request_flush(struct ensemble *ensemble)
 			reject(request, result_of(rc));
 		answer_look(zk);
 	}
-	cork(zk, false);
+	cork(zk, /* on = */ false);
 }

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define NO_TEXT (-1)
-/* For 64 bits, 7 in a byte. */
+/* A number of 64 bits takes so many bytes, with 7 bits in each. */
 #define NUMBER_BYTES 10
-/* Of the clock: later is never, which is a short number. */
+/* Times of the clock beyond this one are never, which is a short number. */
 #define TIME_MAX (INT64_MAX / 4)
 #define NEVER (-1)
 

@@ -6,7 +6,7 @@
 #ifndef LOCKCORE_DIGEST_H
 #define LOCKCORE_DIGEST_H
 
-/* Of "user:password": "user:", and the SHA-1 of all of it in base64. To be freed; NULL for want
+/* Makes of "user:password" "user:" and the SHA-1 of all of it in base64. To be freed; NULL for want
  * of memory. It leaves no copy of the password behind. */
 char *digest_id(const char *credentials);
 

@@ -38,7 +38,7 @@ struct gate {
 	struct per_user *users;  /* those with any item */
 };
 
-/* It waits from now on. False: there is no memory, and it is OUT. */
+/* The item waits from now on. False: there is no memory, and it is OUT. */
 bool gate_join(struct gate *gate, uid_t uid, struct gate_item *item);
 /* The item whose turn it is: it goes now. NULL: none may. */
 struct gate_item *gate_next(struct gate *gate, const struct gate_limits *limits);

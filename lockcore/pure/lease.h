@@ -59,7 +59,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of sessions, and of ticks. */
+/* The longest session, and the longest tick. */
 #define TIMEOUT_MAX_US (INT32_MAX * INT64_C(1000))
 #define LEASE_GUARD_US 300000
 /* What the answer of a small write is given. */

@@ -194,8 +194,8 @@ void name_host(char ret_host[LC_HOST_MAX + 1], const char *host)
 	ret_host[n] = '\0';
 }
 
-/* As PathUtils.validatePath() of ZooKeeper: no control characters, and nothing from the surrogates
- * on but U+F900 to U+FFEF, which keeps out everything beyond the BMP. */
+/* PathUtils.validatePath() of ZooKeeper takes no control characters, and from the surrogates on
+ * nothing but U+F900 to U+FFEF, which keeps out everything beyond the BMP. */
 static bool zookeeper_takes(uint32_t c)
 {
 	return c >= 0x20 && (c < 0x7f || c >= 0xa0) && (c < 0xd800 || c >= 0xf900) && c < 0xfff0;

@@ -231,7 +231,7 @@ static bool judge_upgrade(struct next_queue *queue, const struct staying *stayin
 	return true;
 }
 
-/* It has an entry. */
+/* Judges a taker that has an entry. */
 static void judge_placed(struct next_queue *queue, const struct staying *staying,
                          struct next_taker *taker)
 {

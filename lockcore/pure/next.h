@@ -104,7 +104,7 @@ struct next_entry {
 	bool watch : 1;    /* answer: it is to be watched */
 };
 
-/* Which listing: one that is under way is enough; or only one that is sent from now on. */
+/* The listing that is wanted: one under way is enough; or only one that is sent from now on. */
 enum next_list { NEXT_LIST_NONE, NEXT_LIST_ANY, NEXT_LIST_NEW };
 
 struct next_queue {

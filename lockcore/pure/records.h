@@ -111,7 +111,7 @@ size_t records_count(const struct records *records, unsigned kind);
  * their descriptors. */
 void records_visit(struct records *records, struct codec *codec,
                    bool (*wanted)(struct record *record));
-/* For tests: false, and why, if an object is not as its record says, or a record has no object. */
+/* Tests ask this: false, and why, if an object is not as its record says, or a record has none. */
 bool records_check(struct records *records, unsigned *ret_kind, const char **ret_why);
 void records_finish(struct records *records);
 

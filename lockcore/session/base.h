@@ -76,7 +76,7 @@ void lc_ignore(void *ctx, const struct ensemble_answer *answer);
 int errno_of(enum ensemble_result result);
 /* ROOT/lock, malloced. */
 char *lc_path(struct lc *lc, const char *lock);
-/* Of what is above that lock: another one, or ROOT. */
+/* The path of what is above that lock: another one, or ROOT. */
 char *lc_path_above(struct lc *lc, const char *lock);
 char *path_join(const char *directory, const char *name);
 

@@ -63,7 +63,7 @@ void session_use(struct lc *lc)
 	session->used_us = lc_now(lc);
 	if (!session->resting || !lc_ready(lc))
 		return;
-	/* As in doubt, only a new connection proves soon what the session is worth. Nothing of a
+	/* Only a new connection proves soon what the session is worth, as in doubt. Nothing of a
 	 * taker or of a question is under way. */
 	session_end_lease(lc);
 	session_step(session, LC_SUSPENDED);

@@ -9,7 +9,7 @@
 
 /* The timer: the next heartbeat is due, or the answer of the last one is overdue. */
 void heartbeat_timer(void *ctx);
-/* For home_begin(): where the connection leads. Nothing is made in the session before that is
+/* Tells where the connection leads, for home_begin(). Nothing is made in the session before that is
  * known. */
 void heartbeat_home(struct lc *lc, enum home_answer answer, int err);
 /* The letters were read on this connection, or need not be: a heartbeat was answered. */

@@ -90,7 +90,7 @@ static void mailbox_was_read(void *ctx, const struct ensemble_answer *answer)
 	case ENSEMBLE_NOAUTH:
 	case ENSEMBLE_INVALID:
 	case ENSEMBLE_REFUSED: /* it is read again after the next heartbeat */
-		open_letters(lc, NULL, 0, true);
+		open_letters(lc, NULL, 0, /* all = */ true);
 		return;
 	}
 }
@@ -112,7 +112,7 @@ static void mailbox_was_made(void *ctx, const struct ensemble_answer *answer)
 	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS)
 		watch_mailbox(lc);
 	else if (!is_unknown(answer))
-		open_letters(lc, NULL, 0, true);
+		open_letters(lc, NULL, 0, /* all = */ true);
 }
 
 static void make_mailbox(struct lc *lc)

@@ -330,7 +330,7 @@ static void rest(struct lc *lc)
 /* The server is not told, since that could block. The session ends by itself. */
 static void leave_ensemble(struct lc *lc)
 {
-	lc->ensemble->port->close(lc->ensemble, false);
+	lc->ensemble->port->close(lc->ensemble, /* end_session = */ false);
 	forget_session(lc);
 	timer_set(&lc->timers, &lc->session->retry,
 	          lc_now(lc) + next_pause(lc->session, PAUSE_MAX_US));
@@ -355,7 +355,7 @@ static void continue_inquiry(struct lc *lc)
 		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
 		return;
 	}
-	port->close(lc->ensemble, false);
+	port->close(lc->ensemble, /* end_session = */ false);
 	session->link = LINK_CLOSED;
 	if (answer == INQUIRY_OVER || !session_lease_is_valid(lc)) {
 		session_is_over(lc);
@@ -374,7 +374,7 @@ static void retry_session(void *ctx)
 
 	if (session->state == LC_UNUSABLE) {
 		if (session->link != LINK_CLOSED) {
-			lc->ensemble->port->close(lc->ensemble, false);
+			lc->ensemble->port->close(lc->ensemble, /* end_session = */ false);
 			forget_session(lc);
 		}
 		return;
@@ -388,7 +388,7 @@ static void retry_session(void *ctx)
 		return;
 	}
 	if (session->retreat == RETREAT_ANEW) {
-		lc->ensemble->port->close(lc->ensemble, false);
+		lc->ensemble->port->close(lc->ensemble, /* end_session = */ false);
 		forget_session(lc);
 		open_session(lc);
 		return;

@@ -9,7 +9,7 @@
 
 /* The only place that changes the state. */
 void session_step(struct session *session, enum lc_state state);
-/* For good. `why`: -errno. */
+/* The session can never be used again. `why`: -errno. */
 void session_cannot_be_used(struct lc *lc, int why);
 /* Tells the caller of lc_create() until when holds are good. In doubt it tells when they would
  * end without the doubt. */

@@ -86,7 +86,7 @@ static void unwatch_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct unwatch *unwatch = ctx;
 
-	set_pending(unwatch, false);
+	set_pending(unwatch, /* pending = */ false);
 	if (answer->result == ENSEMBLE_UNKNOWN)
 		ask_unwatch(unwatch); /* when there is contact again */
 	else
@@ -97,7 +97,7 @@ static void ask_unwatch(struct unwatch *unwatch)
 {
 	if (unwatch->pending || !lc_ready(unwatch->lc))
 		return;
-	set_pending(unwatch, true);
+	set_pending(unwatch, /* pending = */ true);
 	lc_submit(unwatch->lc, ensemble_unwatch(unwatch->path), unwatch_answered, unwatch);
 }
 
@@ -130,7 +130,7 @@ void watches_give_up(struct lc *lc, const char *path)
 	unwatch = make_unwatch(lc, path);
 	if (!unwatch)
 		return;
-	set_pending(unwatch, false);
+	set_pending(unwatch, /* pending = */ false);
 	ask_unwatch(unwatch);
 }
 

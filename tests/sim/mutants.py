@@ -456,7 +456,7 @@ mutant(10, 'grant_after_cancel', 'take.c',
        '\ttaker_not_due(taker);\n\tif (reuse_leave(taker))',
        '\tif (reuse_leave(taker))',
        sim(),
-       ('taker.c', '\tset_due(taker, false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
+       ('taker.c', '\tset_due(taker, /* due = */ false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
 # ---- 11: local hand-off ----
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
@@ -1283,8 +1283,8 @@ mutant(27, 'delete_dropped_when_unknown', 'entry.c',
        'entry_set_absent(entry);',
        sim('cuts', 690))
 mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',
-       "\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
-       "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, true);\n",
+       "\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);\n",
+       "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);\n",
        sim())
 # ---- 28: the token ----
 

@@ -7,7 +7,8 @@ import glob
 import re
 import sys
 
-NO_CALLS = {'if', 'while', 'for', 'switch', 'return', 'sizeof', 'case'}
+# No calls, or of a macro whose parameter has no name that says more.
+NO_CALLS = {'if', 'while', 'for', 'switch', 'return', 'sizeof', 'case', 'assert', 'atomic_store'}
 SKIPPED = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\]|\\.)+\'|//[^\n]*|^[ \t]*#[^\n]*(?:\\\n[^\n]*)*'
 TOKEN = re.compile(r'(/\*.*?\*/)|(' + SKIPPED + r')|(\w+)|(\S)', re.DOTALL | re.MULTILINE)
 
@@ -29,17 +30,16 @@ def bare(text):
 
 def main(root):
     for text, count in (('f(true);', 1), ('f(a,\n  false, b);', 1), ('f(/* on = */ true);', 0), ('x = {1, true};', 0),
-                        ('f(a == true, "(true)");', 0), ('p->f(false)', 1), ('f((struct s){.a = true});', 0)):
+                        ('f(a == true, "(true)");', 0), ('p->f(false)', 1), ('assert(false);', 0), ('f((struct s){.a = true});', 0)):
         if len(list(bare(text))) != count:
             sys.exit(f'literals.py does not understand {text!r}')
-    # The guardian's files do not keep to it yet.
-    paths = sorted(path for path in glob.glob(root + '/fs/**/*.c', recursive=True) if '/guard/' not in path)
+    paths = sorted(path for part in ('fs', 'lockcore') for path in glob.glob(f'{root}/{part}/**/*.c', recursive=True))
     found = []
     for path in paths:
         with open(path, encoding='utf-8') as file:
             found += [f'{path}:{line}: a true or false without its name' for line in bare(file.read())]
     print(*found, sep='\n', file=sys.stderr)
-    sys.exit(1 if found or len(paths) < 80 else 0)
+    sys.exit(1 if found or len(paths) < 120 else 0)
 
 
 main(sys.argv[1])

@@ -341,7 +341,7 @@ static void process(struct ensemble *ensemble, short revents)
 	zk->in_process = true;
 	answer_run_later(zk);
 	/* What was polled was perhaps the scout. The client finds a broken socket by reading. */
-	if (zk->renewal.state == RENEWAL_HELD)
+	if (zk->renewal.state == RENEWAL_HELD || zk->renewal.state == RENEWAL_SCOUTED)
 		events = ZOOKEEPER_READ;
 	if (zk->handle && !zk->end && !renewal_waits(zk)) {
 		bool more = process_one(zk, zk->check ? ZOOKEEPER_READ : events);

@@ -70,12 +70,11 @@ struct zookeeper_reserve {
 };
 
 /* zookeeper_renewal.c */
-enum renewal_state { RENEWAL_NONE, RENEWAL_HELD, RENEWAL_TOLD };
+enum renewal_state { RENEWAL_NONE, RENEWAL_HELD, RENEWAL_SCOUTED, RENEWAL_TOLD };
 
 struct renewal {
 	enum renewal_state state;
 	struct scout scout;
-	bool anew;          /* the client has another connection since the scout is back */
 	int64_t scout_us;   /* no scout is sent before that time */
 	int64_t refused_us; /* scouts are turned away since; 0: the last one was not */
 	int64_t connect_us; /* the clock before the connection was begun, or the renewal left */

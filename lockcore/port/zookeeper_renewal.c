@@ -4,12 +4,17 @@
  * renewal, is held back until the server is known to answer:
  *
  *   new connection --> [HELD] --told: events->renews()--> [TOLD] --next process()--> leaves
+ *                        | scout                 ^
+ *                        '------> [SCOUTED] -----'
  *
  * The client sends the request from zookeeper_process() alone, so it is held back by not calling
  * that. TOLD lasts a turn: the caller records what it was told before the request can leave.
  *
  * A scout goes first if the caller wants one. A server that stands still would carry the request
  * out later, whatever has happened meanwhile, so a server that is silent to the scout gets none.
+ * A server that begins to serve closes the connections that had come before, at their first
+ * request, and one whose queue of connections was full does not know them. So the connection only
+ * tells which server is the next one: the request leaves on another, begun when the scout is back.
  * Servers that turn scouts away for a minute, but not the client, may have a limit of connections:
  * then the request leaves without a scout.
  */
@@ -24,8 +29,6 @@
 
 /* A server that has turned a scout away may turn away the next one, too. */
 #define SCOUT_PAUSE_US 250000
-/* A scout that is back so long after the connection was begun says nothing of the connection. */
-#define SCOUT_PROMPT_US 50000
 /* So long scouts are turned away before the request leaves without one. */
 #define SCOUT_PATIENCE_US 60000000
 
@@ -39,7 +42,6 @@ void renewal_begin(struct zookeeper *zk)
 void renewal_end(struct zookeeper *zk)
 {
 	zk->renewal.state = RENEWAL_NONE;
-	zk->renewal.anew = false;
 	scout_end(&zk->renewal.scout);
 }
 
@@ -94,15 +96,45 @@ static bool is_patient(const struct zookeeper *zk, int64_t now_us)
 /* Whether the server, to which the client is connected, answers. */
 enum scout_news { NEWS_NONE, NEWS_GOOD, NEWS_BAD };
 
+/* The client's connection is closed: its socket is another one. The client has sent nothing on it,
+ * and does not notice. */
+static void park(struct zookeeper *zk)
+{
+	int family = AF_UNSPEC, on = 1, fd;
+	socklen_t len = sizeof(family);
+
+	(void)getsockopt(zk->fd, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)dup3(fd, zk->fd, O_CLOEXEC);
+	close(fd);
+}
+
+/* To the server from which the scout is back. */
+static void connect_anew(struct zookeeper *zk)
+{
+	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+	socklen_t len = sizeof(address);
+
+	(void)getpeername(zk->renewal.scout.fd, (struct sockaddr *)&address, &len);
+	(void)connect(zk->fd, (struct sockaddr *)&address, len);
+	scout_end(&zk->renewal.scout);
+	zk->renewal.state = RENEWAL_SCOUTED;
+}
+
 static enum scout_news scout(struct zookeeper *zk)
 {
 	struct scout *scout = &zk->renewal.scout;
 	int64_t now_us = zk->clock_us(zk->clock_ctx);
 
-	if (!is_patient(zk, now_us))
+	if (scout->state == SCOUT_IDLE && !is_patient(zk, now_us))
 		return NEWS_GOOD;
-	if (scout->state == SCOUT_IDLE && now_us >= zk->renewal.scout_us)
+	if (scout->state == SCOUT_IDLE && now_us >= zk->renewal.scout_us) {
 		scout_send(scout, zk->fd);
+		park(zk);
+	}
 	scout_step(scout);
 	if (scout->state == SCOUT_BACK)
 		return NEWS_GOOD;
@@ -121,34 +153,11 @@ static void give_up(struct zookeeper *zk)
 	renewal_end(zk);
 }
 
-/* A server that begins to serve closes the connections that had come before. One whose queue of
- * connections was full does not know them. So the client gets another connection to the same
- * server, under the number of its socket: the client has sent nothing yet, and does not notice. */
-static bool connect_anew(struct zookeeper *zk)
+static enum scout_news news_of(struct zookeeper *zk)
 {
-	struct sockaddr_storage address;
-	socklen_t len = sizeof(address);
-	int fd, on = 1;
-
-	zk->renewal.anew = true;
-	if (getpeername(zk->fd, (struct sockaddr *)&address, &len) < 0)
-		return false;
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)connect(fd, (struct sockaddr *)&address, len);
-	(void)dup3(fd, zk->fd, O_CLOEXEC);
-	close(fd);
-	return true;
-}
-
-static bool is_outdated(const struct zookeeper *zk)
-{
-	const struct renewal *renewal = &zk->renewal;
-
-	return renewal->scout.state == SCOUT_BACK && !renewal->anew &&
-	       zk->clock_us(zk->clock_ctx) - renewal->connect_us > SCOUT_PROMPT_US;
+	if (zk->renewal.state == RENEWAL_SCOUTED)
+		return NEWS_GOOD;
+	return zk->renewal.scout.state != SCOUT_IDLE || needs_scout(zk) ? scout(zk) : NEWS_GOOD;
 }
 
 bool renewal_waits(struct zookeeper *zk)
@@ -161,17 +170,17 @@ bool renewal_waits(struct zookeeper *zk)
 		renewal->state = RENEWAL_NONE;
 	if (renewal->state == RENEWAL_NONE)
 		return false;
-	events = happened(zk);
+	events = renewal->scout.state == SCOUT_IDLE ? happened(zk) : POLLOUT;
 	if (zk->dropped || zk->check || events & (POLLERR | POLLHUP | POLLRDHUP)) {
 		give_up(zk);
 		return false;
 	}
 	if (!(events & POLLOUT))
 		return true;
-	news = needs_scout(zk) ? scout(zk) : NEWS_GOOD;
-	if (news == NEWS_GOOD && is_outdated(zk) && connect_anew(zk))
-		return true;
-	if (news == NEWS_GOOD) {
+	news = news_of(zk);
+	if (news == NEWS_GOOD && renewal->scout.state == SCOUT_BACK) {
+		connect_anew(zk);
+	} else if (news == NEWS_GOOD) {
 		announce(zk);
 	} else if (news == NEWS_BAD) {
 		if (renewal->scout.turned_away)

@@ -137,16 +137,16 @@ static bool session_needs_scout(void *ctx)
 }
 
 /* How long the answer of a renewal is awaited. A server that was just at work, as the scout has
- * shown, gets half of the lease that is left, whatever the scout took: a renewal that is given up
- * costs more than the time does. The other half is for the next server. */
+ * shown, gets half of the lease that is left, and F/5 at least, whatever the scout took: a renewal
+ * that is given up costs more than the time does. The other half is for the next server. */
 static int64_t answer_timeout_of_renewal(struct lc *lc)
 {
 	const struct lease *lease = &lc->session->lease;
-	int64_t left_us = lease_left(lease, lc_now(lc)) - lease->lead_us;
+	int64_t half_us = (lease_left(lease, lc_now(lc)) - lease->lead_us) / 2;
 
-	if (session_needs_scout(lc) && left_us > 0)
-		return left_us / 2;
-	return session_answer_timeout(lc, lc->config.session_timeout_us / 5);
+	if (!session_needs_scout(lc) || half_us <= 0)
+		return session_answer_timeout(lc, lc->config.session_timeout_us / 5);
+	return half_us > LEASE_FLOOR_US / 5 ? half_us : LEASE_FLOOR_US / 5;
 }
 
 static void session_renews(void *ctx)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A mount that nobody has used for two minutes writes no heartbeats: its status says that it rests, and no alert
 compares a lease with anything. Who takes then gets the lock, and the mount has a lease again. A daemon that is killed
-while it rests is started again. A mount with a holder never rests."""
+while it rests is started again, and another program takes over from it. A mount with a holder never rests."""
 
 import errno
 import math
@@ -56,19 +56,17 @@ def wakes(mount):
 def test(case):
     server = case.server()
     session = f'{SESSION}s'
-    mount, asked, killed = (case.mount(server, host, session=session) for host in ('a', 'b', 'c'))
-    busy = case.mount(server, 'd', session=session, options=['on_lost=kill'])
-    for one in (mount, asked, killed, busy):
-        one.allow('connection lost')
+    mount, asked, killed, reloaded = (case.mount(server, host, session=session) for host in ('a', 'b', 'c', 'd'))
+    busy = case.mount(server, 'e', session=session, options=['on_lost=kill'])
     mount.mkdir('build')
     mount.mkdir('busy')
     os.stat(asked.path('build'))
     holder = busy.take('busy').held()
-    for one in (mount, asked, killed):
+    for one in (mount, asked, killed, reloaded):
         rests(one)
         says_so(one)
     writes_nothing(mount)
-    for one in (mount, asked, killed):
+    for one in (mount, asked, killed, reloaded):
         check_equal(one.status()['resting'], '1', f'{one.host} rests')
 
     # The lease of the killed one is over, and it has lost nothing.
@@ -77,6 +75,8 @@ def test(case):
         check(mounted(killed.directory), 'the mount is lost')
         until(lambda: killed.status()['resting'] == '0' and killed.status()['state'] == 'ready', 'it is back')
         killed.take('build').held().release()
+    reloaded.reload()
+    reloaded.take('build').held().release()
 
     wakes(mount)
     check_equal(sorted(os.listdir(asked.path('build'))), sorted(os.listdir(mount.path('build'))), 'what a question finds')

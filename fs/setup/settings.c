@@ -174,7 +174,7 @@ static void say_strangers(struct settings *settings)
 	char wrong[sizeof(settings->wrong_said)];
 	bool strange = false;
 
-	if (settings->prober.fd >= 0 || settings->early)
+	if (settings->prober.fd >= 0 || settings->early || settings->ask_us == INT64_MIN)
 		return;
 	for (size_t i = 0; i < settings->count; i++)
 		strange |= settings->answers[i].whose == SETTINGS_FOREIGN ||

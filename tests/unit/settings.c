@@ -178,7 +178,7 @@ static void the_first_mount(void **state)
 	turn(&settings, 0, false);
 	assert_int_equal(raised_us, 0);
 	knows = ready = true;
-	turn(&settings, 1, false);
+	turn(&settings, 1, true);
 	assert_false(settings_has_heard(&settings, ADDRESS));
 	assert_true(settings.prober.fd >= 0);
 	say(&settings, 3000, 40000, &ours);

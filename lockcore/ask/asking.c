@@ -251,30 +251,8 @@ static void send_those_that_go(struct reads *reads)
 	}
 }
 
-static bool may_list(struct lc *lc)
-{
-	struct reads *reads = lc->reads;
-
-	if (!reads->lists.lines)
-		return false;
-	if (reads->rest_until_us > lc_now(lc))
-		timer_set(&lc->timers, &reads->rest, reads->rest_until_us);
-	return reads->rest_until_us <= lc_now(lc);
-}
-
-static void rested(void *ctx)
-{
-	(void)ctx; /* asking_send() comes after the timers */
-}
-
-void asking_begin(struct lc *lc)
-{
-	lc->reads->rest = (struct timer){.fire = rested, .ctx = lc};
-}
-
 void asking_finish(struct lc *lc)
 {
-	timer_clear(&lc->timers, &lc->reads->rest);
 	assert(!lc->reads->reads.users && !lc->reads->lists.users && !lc->reads->due.users);
 }
 
@@ -291,7 +269,8 @@ void asking_send(struct lc *lc)
 		return;
 	while ((turn = gate_next(&lc->reads->reads, &shares)))
 		go(reading_of(turn));
-	if (may_list(lc) && (turn = gate_next(&lc->reads->lists, &gate_one)))
+	if (lc->reads->rest_until_us <= lc_now(lc) &&
+	    (turn = gate_next(&lc->reads->lists, &gate_one)))
 		go(reading_of(turn));
 	send_those_that_go(lc->reads);
 }
@@ -444,11 +423,16 @@ static void slots_answered(void *ctx, const struct ensemble_answer *answer)
 
 int64_t asking_wait(struct lc *lc)
 {
+	const struct reads *reads = lc->reads;
+	int64_t at_us = reads->due.lines ? reads->tell_from_us : INT64_MAX;
 	int64_t left;
 
-	if (!lc->reads->due.lines)
+	if (reads->lists.lines && reads->lists.going == 0 && session_may_ask(lc) &&
+	    reads->rest_until_us < at_us)
+		at_us = reads->rest_until_us;
+	if (at_us == INT64_MAX)
 		return INT64_MAX;
-	left = lc->reads->tell_from_us - lc_now(lc);
+	left = at_us - lc_now(lc);
 	return left > 0 ? left : 0;
 }
 

@@ -83,7 +83,6 @@ struct reads {
 	struct reading *under_way;
 	int64_t rest_until_us; /* no list before that, */
 	int64_t tell_from_us;  /*   and nobody told */
-	struct timer rest;
 	bool silent; /* the ensemble: a question was not answered in time, nor any since */
 	struct known_slots known_slots[LC_KNOWN_SLOTS]; /* by czxid */
 	uint64_t serial;                                /* of the last answer */
@@ -102,10 +101,9 @@ bool reader_is_answered(const struct reader *reader);
 void asking_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
                         size_t len);
 
-void asking_begin(struct lc *lc);
 void asking_send(struct lc *lc);    /* all that may be asked now */
 void asking_tell(struct lc *lc);    /* some of those that are answered */
-int64_t asking_wait(struct lc *lc); /* until somebody is to be told */
+int64_t asking_wait(struct lc *lc); /* until somebody is to be told, or the rest is over */
 void asking_finish(struct lc *lc);  /* nobody asks any more */
 
 #endif

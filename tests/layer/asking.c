@@ -27,7 +27,6 @@ static int set_up(void **state)
 	struct rig *rig = rig_begin_ready();
 
 	memset(all, 0, sizeof(all));
-	asking_begin(&rig->lc);
 	*state = rig;
 	return 0;
 }
@@ -125,7 +124,7 @@ static void shared(void **state)
 	rig_expect_sent(rig, "");
 	expect_asked(rig, "get /locks/a, get /locks/b, get /locks/a");
 	expect_asked(rig, "");
-	assert_false(rig->reads.rest.armed); /* nobody wants a list */
+	assert_int_equal(asking_wait(&rig->lc), INT64_MAX); /* nobody wants a list */
 	rig_answer_data(rig, 0, "x");
 	rig_expect_told(rig, "");
 	expect_answered(rig, "1: 'x', 3: 'x', 2: 'x'"); /* users take turns */
@@ -333,13 +332,20 @@ static void one_list_at_a_time(void **state)
 	expect_asked(rig, "get /locks/d");
 	answer_names(rig, plain, 2);
 	rig_answer_data(rig, 0, "x"); /* this is no list: the rest stays as it was */
+	asking_tell(&rig->lc);
 	expect_asked(rig, "");
-	assert_true(rig->reads.rest.armed); /* it wakes the loop at the end of the rest */
+	/* The loop wakes at the end of the rest, if there is contact. */
+	assert_int_equal(asking_wait(&rig->lc), 2 * LIST_REST_US);
+	rig->session.state = LC_SUSPENDED;
+	assert_int_equal(asking_wait(&rig->lc), INT64_MAX);
+	rig->session.state = LC_READY;
 	rig_run(rig, 2 * LIST_REST_US - 1);
 	expect_asked(rig, "");
 	rig_run(rig, 1);
-	assert_false(rig->reads.rest.armed);
+	assert_int_equal(asking_wait(&rig->lc), 0);
 	expect_asked(rig, "children /locks/b");
+	ask_as(rig, 5, 6, READING_QUEUE, "/locks/e");
+	assert_int_equal(asking_wait(&rig->lc), INT64_MAX); /* one is under way */
 }
 
 /* ---- shares ---- */

@@ -26,7 +26,6 @@ static int set_up(void **state)
 {
 	struct rig *rig = rig_begin_ready();
 
-	asking_begin(&rig->lc);
 	*state = rig;
 	return 0;
 }
@@ -255,7 +254,6 @@ static void never_again(void **state)
 		struct rig *rig = rig_begin();
 
 		(void)state;
-		asking_begin(&rig->lc);
 		if (i == 0) {
 			rig_end_session(rig, true); /* credentials */
 		} else {

@@ -16,7 +16,6 @@ static int set_up(void **state)
 
 	rig->lc.config.uid = 3;
 	rig->lc.config.without = (struct lc_attributes){.uid = 4};
-	asking_begin(&rig->lc);
 	*state = rig;
 	return 0;
 }

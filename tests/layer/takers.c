@@ -64,7 +64,6 @@ struct rig *takers_begin(void)
 
 	rig->session.events = &session_events;
 	rig->has_takers = true;
-	asking_begin(&rig->lc);
 	takers_lock = (struct ensemble_stat){.czxid = 50, .mzxid = 50, .version = 3};
 	memset(users, 0, sizeof(users));
 	return rig;

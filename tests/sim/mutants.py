@@ -1250,8 +1250,12 @@ mutant(37, 'many_lists_at_a_time', 'asking.c',
        'gate_next(&lc->reads->lists, &shares)',
        ASKING)
 mutant(37, 'no_rest_after_a_list', 'asking.c',
-       'return reads->rest_until_us <= lc_now(lc);',
-       'return true;',
+       'if (lc->reads->rest_until_us <= lc_now(lc) &&',
+       'if (true &&',
+       ASKING)
+mutant(37, 'end_of_the_rest_slept_through', 'asking.c',
+       '\t\tat_us = reads->rest_until_us;\n',
+       '\t\t;\n',
        ASKING)
 mutant(37, 'the_same_asked_for_each', 'asking.c',
        'if (other != reading && reads_the_same(other, to))',

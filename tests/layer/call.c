@@ -282,15 +282,9 @@ static void time_is_up(void **state)
 	struct rig *rig = *state;
 
 	begin(rig, GETS);
-	rig_run(rig, LC_CALL_TIMEOUT_US - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "done EHOSTUNREACH");
+	rig_expect_told_after(rig, LC_CALL_TIMEOUT_US, "done EHOSTUNREACH");
 	begin(rig, GETS);
-	rig_run(rig, 20 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "done EHOSTUNREACH");
+	rig_expect_told_after(rig, 20 * MS, "done EHOSTUNREACH");
 	rig_answer_data(rig, 0, ""); /* nobody waits for it any more */
 	rig_expect_told(rig, "finished");
 	rig_answer_data(rig, 0, "");
@@ -309,15 +303,9 @@ static void time_without_contact(void **state)
 	rig_run(rig, 500 * MS);
 	rig_forget(rig);
 	begin(rig, GETS);
-	rig_run(rig, LC_CALL_TIMEOUT_US - 500 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	rig_expect_told_after(rig, LC_CALL_TIMEOUT_US - 500 * MS, "done EHOSTUNREACH, finished");
 	begin(rig, GETS);
-	rig_run(rig, 20 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	rig_expect_told_after(rig, 20 * MS, "done EHOSTUNREACH, finished");
 	/* A question that was not sent shows nothing about the ensemble. */
 	assert_false(rig->reads.silent);
 }
@@ -336,10 +324,7 @@ static void answers_heartbeats(void **state)
 	calls_resume(&rig->lc);
 	assert_false(rig->reads.silent);
 	begin(rig, GETS);
-	rig_run(rig, LC_CALL_TIMEOUT_US - 10 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "done EHOSTUNREACH");
+	rig_expect_told_after(rig, LC_CALL_TIMEOUT_US - 10 * MS, "done EHOSTUNREACH");
 	rig_run(rig, 10 * MS);
 	rig_expect_told(rig, "done EHOSTUNREACH");
 }
@@ -366,10 +351,7 @@ static void time_without_a_session(void **state)
 	rig_end_session(rig, false);
 	rig_forget(rig);
 	begin(rig, GETS);
-	rig_run(rig, LC_CALL_TIMEOUT_US - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "done EHOSTUNREACH, finished");
+	rig_expect_told_after(rig, LC_CALL_TIMEOUT_US, "done EHOSTUNREACH, finished");
 	rig_connect(rig, RIG_SESSION + 1);
 	rig_find_home(rig);
 	rig_answer_version(rig, 0);

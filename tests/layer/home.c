@@ -65,10 +65,7 @@ static void expect_left(struct rig *rig, const char *why)
 	rig_run(rig, 0);
 	rig_expect_sent(rig, "close");
 	rig_expect_told(rig, "ended");
-	rig_run(rig, SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "open 15 s");
+	rig_expect_sent_after(rig, SECOND, "open 15 s");
 	assert_int_equal(rig->session.state, LC_CONNECTING);
 	/* There is the right one. */
 	rig_connect(rig, RIG_SESSION + 2);
@@ -129,10 +126,7 @@ static void expect_gone_on(struct rig *rig)
 	rig_run(rig, 0);
 	rig_expect_sent(rig, "rest");
 	rig_forget(rig);
-	rig_run(rig, 100 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "open 15 s again");
+	rig_expect_sent_after(rig, 100 * MS, "open 15 s again");
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_told(rig, "");
 }
@@ -214,10 +208,7 @@ static void refused_elsewhere(void **state)
 		assert_non_null(strstr(rig->home.met, "a server refuses the credentials"));
 		rig_expect_sent(rig, "rest");
 		rig_forget(rig);
-		rig_run(rig, 100 * MS - 1);
-		rig_expect_sent(rig, "");
-		rig_run(rig, 1);
-		rig_expect_sent(rig, "open 15 s again");
+		rig_expect_sent_after(rig, 100 * MS, "open 15 s again");
 	}
 	rig_expect_told(rig, "");
 	assert_true(session_lease_is_valid(&rig->lc));
@@ -513,10 +504,7 @@ static void waits_longer(void **state)
 		assert_int_equal(strlen(rig->reported) > 0, i == 0);
 		rig_run(rig, 0);
 		rig_expect_sent(rig, "close");
-		rig_run(rig, pause_us - 1);
-		rig_expect_sent(rig, "");
-		rig_run(rig, 1);
-		rig_expect_sent(rig, "open 15 s");
+		rig_expect_sent_after(rig, pause_us, "open 15 s");
 		pause_us = pause_us < 15 * SECOND ? 2 * pause_us : 30 * SECOND;
 	}
 	rig_connect(rig, RIG_SESSION + 9);
@@ -579,10 +567,7 @@ static void turned_away(void **state)
 	for (int i = 0; i < 4; i++) {
 		rig_run(rig, 0);
 		rig_expect_sent(rig, "rest");
-		rig_run(rig, pause_us - 1);
-		rig_expect_sent(rig, "");
-		rig_run(rig, 1);
-		rig_expect_sent(rig, "open 15 s again");
+		rig_expect_sent_after(rig, pause_us, "open 15 s again");
 		rig_run(rig, 500 * MS - 1);
 		turn_away(rig);
 		rig_run(rig, 0);

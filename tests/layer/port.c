@@ -337,24 +337,27 @@ static void refused_by_the_client(void **state)
 	}
 }
 
+static void ask_in_vain(const char *name)
+{
+	ask(name);
+	next_request = REFUSE_FOR_GOOD;
+	flush();
+}
+
 /* The client knows at once that a request is invalid. Its answer waits for those before it. */
 static void invalid(void **state)
 {
 	(void)state;
 	ask("a");
 	flush();
-	ask("bad");
-	next_request = REFUSE_FOR_GOOD;
-	flush();
+	ask_in_vain("bad");
 	ask("c");
 	flush();
 	expect_text(client_saw, "a=data, c=data");
 	expect_text(heard, "");
 	process();
 	expect_text(heard, "a:ok, bad:?, c:ok");
-	ask("alone");
-	next_request = REFUSE_FOR_GOOD;
-	flush();
+	ask_in_vain("alone");
 	assert_int_equal(prepare(), 0);
 	process();
 	expect_text(heard, "alone:?");
@@ -366,9 +369,7 @@ static void invalid_and_cut(void **state)
 	(void)state;
 	ask("a");
 	flush();
-	ask("bad");
-	next_request = REFUSE_FOR_GOOD;
-	flush();
+	ask_in_vain("bad");
 	current->silent = true;
 	process();
 	expect_text(heard, "disconnected, a:unknown, bad:unknown");

@@ -609,6 +609,22 @@ void rig_expect_told(struct rig *rig, const char *text)
 	expect_text(rig->told, text);
 }
 
+void rig_expect_sent_after(struct rig *rig, int64_t duration_us, const char *text)
+{
+	rig_run(rig, duration_us - 1);
+	rig_expect_sent(rig, "");
+	rig_run(rig, 1);
+	rig_expect_sent(rig, text);
+}
+
+void rig_expect_told_after(struct rig *rig, int64_t duration_us, const char *text)
+{
+	rig_run(rig, duration_us - 1);
+	rig_expect_told(rig, "");
+	rig_run(rig, 1);
+	rig_expect_told(rig, text);
+}
+
 void rig_forget(struct rig *rig)
 {
 	rig->sent[0] = rig->told[0] = rig->reported[0] = '\0';

@@ -111,6 +111,9 @@ const char *rig_entry_path(const struct entry *entry, int number);
 /* Exactly this was sent, or told, since the last call; ", " stands between two. */
 void rig_expect_sent(struct rig *rig, const char *text);
 void rig_expect_told(struct rig *rig, const char *text);
+/* The same comes after exactly so much time, and nothing before. */
+void rig_expect_sent_after(struct rig *rig, int64_t duration_us, const char *text);
+void rig_expect_told_after(struct rig *rig, int64_t duration_us, const char *text);
 /* Forgets all texts: sent, told and reported. */
 void rig_forget(struct rig *rig);
 /* The log has a line with this text since the last call. */

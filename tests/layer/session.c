@@ -60,10 +60,7 @@ static void no_server_answers(void **state)
 	struct rig *rig = *state;
 
 	rig_forget(rig);
-	rig_run(rig, 3 * SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "drop");
+	rig_expect_sent_after(rig, 3 * SECOND, "drop");
 }
 
 static void makes_its_directory(void **state)
@@ -283,10 +280,7 @@ static void next_server(void **state)
 
 	rig_disconnect(rig);
 	rig_forget(rig);
-	rig_run(rig, 3 * SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "drop");
+	rig_expect_sent_after(rig, 3 * SECOND, "drop");
 	rig_run(rig, 3 * SECOND);
 	rig_expect_sent(rig, "drop");
 	rig_connect(rig, RIG_SESSION);

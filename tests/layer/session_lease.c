@@ -35,10 +35,7 @@ static void beats_slowly_when_idle(void **state)
 {
 	struct rig *rig = *state;
 
-	rig_run(rig, 2500 * MS - 1); /* T / 6 */
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " ''");
+	rig_expect_sent_after(rig, 2500 * MS, "set " NODE " ''"); /* T / 6 */
 	rig_answer_version(rig, 1);
 	rig_expect_told(rig, "alive, beaten");
 	rig_run(rig, 2500 * MS);
@@ -50,16 +47,10 @@ static void beats_quickly_when_busy(void **state)
 	struct rig *rig = *state;
 
 	session_set_busy(&rig->lc, true);
-	rig_run(rig, 1250 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " ''");
+	rig_expect_sent_after(rig, 1250 * MS, "set " NODE " ''");
 	rig_answer_version(rig, 1);
 	session_set_busy(&rig->lc, false);
-	rig_run(rig, 2500 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " ''");
+	rig_expect_sent_after(rig, 2500 * MS, "set " NODE " ''");
 }
 
 /* Other writes are steps, too. */
@@ -81,10 +72,7 @@ static void beats_after_the_last_write(void **state)
 	rig->now_us += 1250 * MS;
 	session_wrote(&rig->lc, rig->now_us);
 	rig_expect_told(rig, "alive, extended");
-	rig_run(rig, 1250 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " ''");
+	rig_expect_sent_after(rig, 1250 * MS, "set " NODE " ''");
 }
 
 static void one_at_a_time(void **state)
@@ -149,10 +137,7 @@ static void gives_up_a_server_that_hangs(void **state)
 
 	heartbeat_send(&rig->lc);
 	rig_forget(rig);
-	rig_run(rig, 3 * SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "drop");
+	rig_expect_sent_after(rig, 3 * SECOND, "drop");
 	rig_expect_reported(rig, "server server:2181 does not answer, trying the next");
 	rig_run(rig, 3 * SECOND);
 	rig_expect_sent(rig, "drop");
@@ -296,10 +281,7 @@ static void less_is_granted(void **state)
 	rig_forget(rig);
 	rig_disconnect(rig);
 	rig_forget(rig);
-	rig_run(rig, 9680 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "over");
+	rig_expect_told_after(rig, 9680 * MS, "over");
 }
 
 /* ---- renewals ---- */
@@ -323,10 +305,7 @@ static void a_renewal_ends_the_lease(void **state)
 	rig_forget(rig);
 	renews(rig);
 	assert_int_equal(told_deadline_us, rig->now_us + 4690 * MS);
-	rig_run(rig, 4690 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "over");
+	rig_expect_told_after(rig, 4690 * MS, "over");
 	assert_false(session_lease_is_valid(&rig->lc));
 }
 
@@ -387,10 +366,7 @@ static void a_lease_that_comes_back_ends(void **state)
 	assert_true(session_lease_is_valid(&rig->lc));
 	rig_disconnect(rig);
 	rig_forget(rig);
-	rig_run(rig, 9670 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "over");
+	rig_expect_told_after(rig, 9670 * MS, "over");
 }
 
 /* However long the scout took: the server that gets the renewal has half of the lease, or F/5. */
@@ -411,10 +387,7 @@ static void a_renewal_has_its_own_time(void **state)
 		rig_run(rig, rows[i].scout_us);
 		renews(rig);
 		rig_forget(rig);
-		rig_run(rig, rows[i].time_us - 1);
-		rig_expect_sent(rig, "");
-		rig_run(rig, 1);
-		rig_expect_sent(rig, "drop");
+		rig_expect_sent_after(rig, rows[i].time_us, "drop");
 		rig_forget(rig);
 		tear_down(state);
 	}
@@ -435,10 +408,7 @@ static void a_late_renewal_makes_impatient(void **state)
 	rig_answer_version(rig, 2);
 	rig_disconnect(rig);
 	rig_forget(rig);
-	rig_run(rig, SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "drop");
+	rig_expect_sent_after(rig, SECOND, "drop");
 	rig_forget(rig);
 }
 
@@ -496,10 +466,7 @@ static void doubted(void **state)
 	rig_disconnect(rig);
 	rig_forget(rig);
 	/* Servers are tried more quickly. */
-	rig_run(rig, 500 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "drop");
+	rig_expect_sent_after(rig, 500 * MS, "drop");
 	rig_connect(rig, RIG_SESSION);
 	rig_expect_sent(rig, "set " NODE " ''");
 	rig_answer_version(rig, 1);
@@ -521,10 +488,7 @@ static void doubted_without_contact(void **state)
 	rig_forget(rig);
 	rig_doubt(rig);
 	rig_expect_sent(rig, "drop");
-	rig_run(rig, 500 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "drop");
+	rig_expect_sent_after(rig, 500 * MS, "drop");
 	rig_run(rig, 500 * MS);
 	rig_expect_sent(rig, "drop");
 }
@@ -593,10 +557,7 @@ static void doubt_and_a_refusal(void **state)
 	rig_forget(rig);
 	rig_answer_error(rig, ENSEMBLE_REFUSED);
 	rig_forget(rig);
-	rig_run(rig, SECOND - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " ''");
+	rig_expect_sent_after(rig, SECOND, "set " NODE " ''");
 }
 
 /* ---- the servers' limits ---- */
@@ -616,10 +577,7 @@ static void sessions_are_limited(void **state)
 	lc_limit_session(&rig->lc, 10 * SECOND);
 	rig_disconnect(rig);
 	rig_forget(rig);
-	rig_run(rig, 8682 * MS - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "over");
+	rig_expect_told_after(rig, 8682 * MS, "over");
 	rig_end_session(rig, false);
 	rig_connect(rig, RIG_SESSION + 1);
 	assert_int_equal(rig->session.lease.timeout_us, 9 * SECOND);
@@ -654,10 +612,7 @@ static void ticks_are_longer(void **state)
 	assert_true(session_may_grant(&rig->lc));
 	session_set_busy(&rig->lc, true);
 	rig_forget(rig);
-	rig_run(rig, 1750 * MS - 1);
-	rig_expect_sent(rig, "");
-	rig_run(rig, 1);
-	rig_expect_sent(rig, "set " NODE " ''");
+	rig_expect_sent_after(rig, 1750 * MS, "set " NODE " ''");
 }
 
 /* Steps that were too near to each other prove nothing. */
@@ -728,10 +683,7 @@ static void ticks_are_longer_for_the_next_process(void **state)
 	rig_expect_reported(rig, "the tickTime of the servers has grown");
 	assert_int_equal(lease_spacing(&rig->session.lease), 1750 * MS);
 	assert_true(lc_doubted(&rig->lc));
-	rig_run(rig, 2 * SECOND - 1);
-	rig_expect_told(rig, "");
-	rig_run(rig, 1);
-	rig_expect_told(rig, "over");
+	rig_expect_told_after(rig, 2 * SECOND, "over");
 	rig_forget(rig);
 }
 

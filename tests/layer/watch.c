@@ -61,15 +61,20 @@ static void not_there(void **state)
 	expect_state(rig, false, false, false);
 }
 
+static void watch_of_an_older_connection(struct rig *rig)
+{
+	ask(rig);
+	rig_answer_data(rig, 0, "");
+	rig_reconnect(rig);
+	rig_forget(rig);
+}
+
 /* Events between two connections come late, so a watch of an older connection is not good. */
 static void of_an_older_connection(void **state)
 {
 	struct rig *rig = *state;
 
-	ask(rig);
-	rig_answer_data(rig, 0, "");
-	rig_reconnect(rig);
-	rig_forget(rig);
+	watch_of_an_older_connection(rig);
 	expect_state(rig, false, true, false);
 	ask(rig);
 	expect_state(rig, true, true, false);
@@ -82,10 +87,7 @@ static void not_renewed(void **state)
 {
 	struct rig *rig = *state;
 
-	ask(rig);
-	rig_answer_data(rig, 0, "");
-	rig_reconnect(rig);
-	rig_forget(rig);
+	watch_of_an_older_connection(rig);
 	ask(rig);
 	rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 	expect_state(rig, false, true, false);
@@ -96,10 +98,7 @@ static void fired_while_it_is_renewed(void **state)
 {
 	struct rig *rig = *state;
 
-	ask(rig);
-	rig_answer_data(rig, 0, "");
-	rig_reconnect(rig);
-	rig_forget(rig);
+	watch_of_an_older_connection(rig);
 	ask(rig);
 	watch_fired(&one);
 	expect_state(rig, true, false, false);

@@ -186,7 +186,7 @@ static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 		park_call(parked, ask_info(opening));
 }
 
-/* First whether its mount is alive. */
+/* Asks first whether the mount of the entry is alive. */
 static void ask_one_entry(struct opening *opening)
 {
 	struct parked *parked = &opening->parked;
@@ -293,7 +293,7 @@ static void slots_written(void *ctx, int err, const struct lc_lock_info *info)
 	command_written(ctx, err);
 }
 
-/* Digits, and a newline or none. */
+/* Reads digits, with a newline behind them or none. */
 static bool read_slots(const char *data, size_t size, unsigned *ret_slots)
 {
 	unsigned slots = 0;
@@ -326,7 +326,7 @@ static int write_slots(struct parked *parked, const struct text_file *file, cons
 	                 &parked->call);
 }
 
-/* By its taker, the lock's owner and root: that is looked at when it is done (lc_evict). */
+/* lc_evict() checks who asks: the taker of the entry, the owner of the lock, and root may. */
 int evict_entry(struct parked *parked, lc_done_fn *done)
 {
 	const struct node *node = parked->node;
@@ -353,7 +353,7 @@ static int write_entry(struct parked *parked, const char *data, size_t size)
 	return evict_entry(parked, command_written);
 }
 
-/* The file may have come to a process that could not open it. */
+/* A process that could not open the file may have been handed it: so the user is checked here. */
 static void write_options(const struct frontend *front, struct request *req, const char *data,
                           size_t size)
 {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So many numbers are remembered, each at one of some places. When all of these are another's, a
- * line or a SIGTERM may come twice. */
+/* The table remembers so many numbers, each at one of TOLD_PLACES places. When all of its places
+ * have other numbers, one is forgotten, and a line or a SIGTERM may come twice. */
 #define TOLD_COUNT 65536
 #define TOLD_PLACES 16
 
@@ -51,8 +51,9 @@ static uint64_t mix(uint64_t number)
 /* What is remembered of a process beside its signals. */
 enum { SPARED = 0, MET = 255 };
 
-/* `what`: a signal, or one of these. A process cannot end and its number come back while one loss
- * lasts, without the kernel having given all other numbers meanwhile. */
+/* A number for "this signal, for this loss, to this process". `what`: a signal, or one of the two
+ * above. The pid is enough to tell a process: while one loss lasts it does not come back, since the
+ * kernel gives all other numbers first. */
 static uint64_t number_of_telling(const struct stop *stop, int what)
 {
 	return mix(mix(mix(stop->word) + (unsigned)stop->slot) +
@@ -68,7 +69,8 @@ static bool was_said(struct stops *stops, uint64_t number)
 	return false;
 }
 
-/* Says so to one of those who ask at the same time. */
+/* Remembers the number. True: nobody has before. Of processes that ask at the same time, one gets
+ * true. */
 static bool is_first(struct stops *stops, uint64_t number)
 {
 	for (unsigned i = 0; i < TOLD_PLACES; i++) {

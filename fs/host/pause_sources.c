@@ -23,12 +23,12 @@
 
 /* A tenth of a second is a third of the lease's guard. */
 #define STEP_NS 100000000LL
-/* So much of it may be owed to a reading that was held up. */
+/* The part of a step that may be owed to a reading that was held up. */
 #define MOST_NS (STEP_NS / 10)
 #define TRIES 16
 
-/* `read` between two looks at the clock that are so near each other that they are one, or
- * nearly so. */
+/* Calls read() between two looks at the clock, again and again until the two are so near each other
+ * that they are one, or nearly so. False: read() failed, or each try was held up. */
 static bool read_at_once(int64_t (*clock_ns)(void), bool (*read)(void *ctx, int64_t *ret),
                          void *ctx, int64_t *ret_at_ns, int64_t *ret_value)
 {
@@ -76,7 +76,8 @@ _Static_assert(offsetof(struct vmclock, disruption) == 0x10 &&
                        offsetof(struct vmclock, generation) == 0x68,
                "as the hypervisor lays it out");
 
-/* Either marker's change changes this; a hypervisor that dies half-way leaves it odd. */
+/* The reading changes when either marker does. A hypervisor that dies half-way leaves the sequence
+ * odd: then there is no reading. */
 static bool read_vmclock(void *ctx, struct pause_reading *ret_reading)
 {
 	struct vmclock *vmclock = ctx;

@@ -87,7 +87,7 @@ static int tell(const char *mountpoint, const char *args, size_t len)
 
 	if (fd < 0)
 		return -errno;
-	/* A reload is under way. */
+	/* EBUSY: another reload is under way. */
 	while ((n = write(fd, args, len)) < 0 && errno == EBUSY)
 		wait_a_moment();
 	n = n == (ssize_t)len ? 0 : -errno;
@@ -95,7 +95,7 @@ static int tell(const char *mountpoint, const char *args, size_t len)
 	return (int)n;
 }
 
-/* `before`: of the text then. */
+/* Waits for the outcome, and says it. `before`: the counts when the change was asked for. */
 static int await(const struct options *options, const struct counts_of *before)
 {
 	const char *mountpoint = options->mountpoint;

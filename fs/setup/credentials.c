@@ -25,7 +25,7 @@ static const char *check_file(int fd)
 	return NULL;
 }
 
-/* Through no buffer but the page. NULL: all of it is there. */
+/* Reads the file into the page, through no other buffer. NULL: all of it is there. */
 static const char *fill(int fd, char *page, size_t *ret_len)
 {
 	size_t len = 0;
@@ -41,7 +41,7 @@ static const char *fill(int fd, char *page, size_t *ret_len)
 	return NULL;
 }
 
-/* One line `user:password`. Its newline goes. */
+/* Checks for one line `user:password`, and takes its newline off. */
 static const char *check_line(char *line, size_t len)
 {
 	const char *colon;
@@ -87,7 +87,7 @@ char *credentials_read(const char *path, const char **ret_why)
 		why = page == MAP_FAILED ? strerror(ENOMEM) : NULL;
 	}
 	if (!why) {
-		/* Where the limits let us: not to the swap. */
+		/* The page stays out of the swap, where the limits allow that. */
 		(void)mlock(page, PAGE_BYTES);
 		(void)madvise(page, PAGE_BYTES, MADV_DONTDUMP);
 		why = fill(fd, page, &len);

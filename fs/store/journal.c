@@ -28,7 +28,8 @@
 #define WORD_HALF (UINT64_C(1) << 31)
 #define WORD_LEN (WORD_HALF - 1)
 
-/* Among the requests: a request that was read after the commit of number `follows`. */
+/* A request among those of the journal. It counts if the last commit is the one of number
+ * `follows`, behind which it was read. */
 struct room {
 	_Atomic uint64_t follows;
 	uint32_t len; /* these are the request's own first bytes */
@@ -77,9 +78,7 @@ static unsigned char *requests_of(const struct journal *journal)
 /* Gets the memory on Linux before 5.14. Once fallocate(2) has it, writing to it is no error. */
 static int populate_by_hand(const struct journal *journal, unsigned char *bytes, size_t len)
 {
-	off_t at = bytes - (unsigned char *)journal->head;
-
-	if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, at, (off_t)len) < 0)
+	if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, place_of(journal, bytes), (off_t)len) < 0)
 		return -1;
 	for (size_t i = 0; i < len; i += HEAD_BYTES) { /* no page is smaller */
 		volatile unsigned char *byte = bytes + i;
@@ -284,7 +283,8 @@ const char *journal_copy(struct journal *journal, int fd)
 	return NULL;
 }
 
-/* The process before may have died in journal_commit(). */
+/* Zeroes what stands behind the requests that count: the process before may have died in
+ * journal_commit(), after the commit and before it wiped what was read before. */
 static void wipe_requests_from(const struct journal *journal, size_t at)
 {
 	(void)fallocate(journal->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

@@ -189,11 +189,14 @@ def wrong_calls(root, build):
 # ---- the rooms' own words ----
 
 def unnamed(root):
-    """A complaint for each file that the README of its room does not name."""
+    """A complaint for each file that the README of its room does not name, and each room that names no tests."""
     for directory, rooms in ROOMS.items():
         for room in rooms:
             with open(os.path.join(root, directory, room, 'README.md'), encoding='utf-8') as readme:
-                words = set(re.findall(r'\w+', readme.read()))
+                said = readme.read()
+            words = set(re.findall(r'\w+', said))
+            if room and '\nTests: ' not in said:
+                yield f'{directory}/{room}/README.md does not name the tests of the room'
             for name in os.listdir(os.path.join(root, directory, room)):
                 stem, ending = os.path.splitext(name)
                 if ending in ('.c', '.h') and stem not in words:

@@ -121,6 +121,24 @@ static void a_part_is_for_root_alone(void **state)
 	assert_empty(&gate);
 }
 
+static void root_takes_no_share_of_others(void **state)
+{
+	struct gate gate = {0};
+	struct gate_item others[MANY], root;
+
+	(void)state;
+	join(&gate, &root, 0);
+	assert_ptr_equal(next(&gate), &root);
+	for (int i = 0; i < MANY; i++)
+		join(&gate, &others[i], (uid_t)(i + 1));
+	for (int i = 0; i < OF_OTHERS; i++)
+		assert_ptr_equal(next(&gate), &others[i]);
+	assert_null(next(&gate));
+	leave_all(&gate, others, MANY);
+	gate_leave(&gate, &root);
+	assert_empty(&gate);
+}
+
 /* However many others wait. */
 static void root_has_every_second_turn(void **state)
 {
@@ -150,6 +168,7 @@ int main(void)
 		cmocka_unit_test(users_take_turns),
 		cmocka_unit_test(root_has_a_share_of_its_own),
 		cmocka_unit_test(a_part_is_for_root_alone),
+		cmocka_unit_test(root_takes_no_share_of_others),
 		cmocka_unit_test(root_has_every_second_turn),
 	};
 

@@ -21,6 +21,7 @@ static const struct {
 	/* A blank that ends a line, one that does not, and what turns the direction of writing. */
 	{"\xe2\x80\xa8", "?", "_", "\\342\\200\\250", "\xe2\x80\xa8"},
 	{"\xc2\xa0", "\xc2\xa0", "_", "\\302\\240", "\xc2\xa0"},
+	{"\xe1\x9a\x80", "\xe1\x9a\x80", "_", "\\341\\232\\200", "\xe1\x9a\x80"},
 	{"\xe2\x80\xae", "?", "?", "\\342\\200\\256", "\xe2\x80\xae"},
 	/* Bytes that are no character. */
 	{"\xff\xe2\x80", "???", "???", "\xff\xe2\x80", "???"},

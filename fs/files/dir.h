@@ -8,7 +8,7 @@
 #include "request/frontend.h"
 
 void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi);
-/* Those that are remembered; the last call. */
+/* Frees the listings of names that are remembered. No other call comes after it. */
 void dir_lists_finish(struct lists *lists);
 void dir_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
 

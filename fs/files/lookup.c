@@ -123,7 +123,7 @@ static void ask_for_lock(struct named *named)
 {
 	struct parked *parked = &named->parked;
 	char *path = node_path_below(parked->node->lock, named->name);
-	/* Those that are asked about together with it are known before it is. */
+	/* sweep_ask() asks about its neighbours, too, and their answers come first. */
 	bool listed = sweep_ask(parked->front, parked->node, named->name, parked_uid(parked));
 	bool known = listed || find_remembered(parked->front, parked->node, named->name);
 

@@ -37,7 +37,7 @@ struct guardian {
 	int open_count;
 	struct per_user *owners;
 	uid_t shares[GUARDIAN_SLOTS];
-	bool has_owner[GUARDIAN_SLOTS]; /* of one that was read: somebody has it */
+	bool has_owner[GUARDIAN_SLOTS]; /* while loading: a hold or a file has the slot */
 };
 
 static void wake(struct guardian *guardian)
@@ -188,9 +188,9 @@ static struct owner *get_owner(struct guardian *guardian, uid_t uid)
 	return per_user_get(&guardian->owners, uid, sizeof(struct owner));
 }
 
-/* Slots are for all: the half of them only for those who hold, and the last of each half for root
- * alone; of all of them a quarter at most for one user, root aside. Why not: in words. NULL: there
- * is one. */
+/* Open files of `flock` may have half of the slots. One user may have a quarter of all, but for
+ * root, for whom the last of each half are kept. NULL: there is a slot; otherwise whose there are
+ * too many of, in words. */
 static const char *lacks_slot(const struct guardian *guardian, enum slot_state state, uid_t uid)
 {
 	const struct owner *owner = per_user_find(guardian->owners, per_user_share(uid));

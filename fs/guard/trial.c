@@ -127,7 +127,8 @@ static bool end_trial(struct trial *trial)
 	       WIFSIGNALED(status);
 }
 
-/* Its numbers are then those of other processes here, which would be stopped instead. */
+/* Whether /proc is that of another pid namespace. Its numbers are those of other processes here,
+ * which would be stopped instead. */
 static bool proc_is_foreign(void)
 {
 	char self[16] = "";

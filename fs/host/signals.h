@@ -11,9 +11,9 @@
 /* Others that would end a process, and that somebody may send to all at once, are ignored from now
  * on, by children too. */
 void signals_ignore_others(void);
-/* They are blocked from now on. */
+/* The signals that end or replace the daemon are blocked from now on. */
 void signals_block(sigset_t *ret_before);
-/* They are blocked, and this signalfd(2) reads them. -1: errno. */
+/* Blocks the same signals, and makes the signalfd(2) that reads them. -1: errno. */
 int signals_open(void);
 /* In a child that does what the end of the daemon needs: signals to leave, which systemd sends to
  * all processes, do not end it, nor a program that follows. */

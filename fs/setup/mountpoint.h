@@ -37,7 +37,8 @@ int mountpoint_lock(const char *path);
 void mountpoint_unlock(int lock);
 /* A zklockfs is mounted there, alive or dead. */
 bool mountpoint_is_zklockfs(const char *path);
-/* Its number and its device, such as "0:57", from mountinfo(5). */
+/* The number and the device ("0:57") of the mount at the path, from mountinfo(5). False: none is
+ * there. */
 bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);
 /* The source that the kernel has of the zklockfs there, as it was mounted. Malloced; NULL: there is
  * none. */

@@ -32,7 +32,7 @@ struct resolver {
 void resolver_init(struct resolver *resolver);
 /* "zk1,zk2:2182" as checked by options.c. 0 or -errno. */
 int resolver_begin(struct resolver *resolver, const char *names);
-/* True: all was heard. */
+/* Tells heard() what has come. True: nothing more will come, and the resolver is not at work. */
 bool resolver_read(struct resolver *resolver, resolver_heard_fn *heard, void *ctx);
 /* At work or not. The processes end when they find that nobody listens; the caller reaps. */
 void resolver_stop(struct resolver *resolver);

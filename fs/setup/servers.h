@@ -34,7 +34,8 @@ struct servers {
 	bool unrecorded; /*   they are new: a successor must not go to the old ones */
 	char *tried;     /* what each server did, without contact, for people; NULL: not known */
 	char *trying;    /*   as far as they have answered */
-	/* They are elsewhere; set once somebody wants to know. 0 or -errno: later. */
+	/* Tells the engine that the servers have these addresses now; NULL: there is none yet. 0;
+	 * or -errno: it is told again later. */
 	int (*moved)(void *ctx, const char *addresses);
 	void *ctx;
 	struct resolver resolver;

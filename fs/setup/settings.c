@@ -240,7 +240,7 @@ static void plan_to_ask(struct settings *settings, struct lc *lc, int64_t now_us
 	settings->asked = false;
 }
 
-/* Those that have not shown the mark are asked again now that there is one. */
+/* Servers that have not shown the mark are asked again, now that the mount knows its ensemble. */
 static void end_early(struct settings *settings)
 {
 	settings->early = false;

@@ -40,7 +40,7 @@ int store_open(int fd, struct store **ret, const char **ret_why);
  * descriptor stays the caller's. -EAGAIN: the other process commits too often. */
 int store_read(int fd, struct store **ret, const char **ret_why);
 void store_close(struct store *store); /* NULL: nothing */
-/* Its descriptor, which an exec closes. */
+/* The descriptor of its memory, which an exec closes. */
 int store_fd(const struct store *store);
 
 /* ---- records ---- */

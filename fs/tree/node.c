@@ -323,7 +323,7 @@ static bool has_children(enum node_kind kind)
 	return kind == NODE_ROOT || kind == NODE_LOCK || kind == NODE_QUEUE || kind == NODE_ABOUT;
 }
 
-/* Its name and place. */
+/* Saves or loads the name of a node and its place in the tree. To load, it makes the node. */
 static struct node *name_save_load(struct codec *codec, struct nodes *nodes, struct node *node)
 {
 	uint64_t ino = node ? node->ino : 0, above = node && node->parent ? node->parent->ino : 0;

@@ -37,9 +37,9 @@ void snapshot_free(struct snapshot *snapshot);
 size_t snapshot_count(const struct snapshot *snapshot);
 bool snapshot_fresh(const struct snapshot *snapshot, int64_t now_us);
 bool snapshot_is_of(const struct snapshot *snapshot, const struct lc_listing *listing);
-/* An entry can be called so. */
+/* Whether an entry can have that name. */
 bool snapshot_is_name(const char *name);
-/* There is none of that name, nor will there be: numbers rise. */
+/* No entry has that name, and none will have it, since numbers rise. */
 bool snapshot_excludes(const struct snapshot *snapshot, const char *name);
 /* NULL: no entry of that name. */
 const struct lc_entry *snapshot_find(const struct snapshot *snapshot, const char *name);

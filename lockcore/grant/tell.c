@@ -26,7 +26,7 @@ static void tell(struct lc_taker *taker)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
-	taker_not_due(taker);
+	taker_set_due(taker, /* due = */ false);
 	switch (taker->state) {
 	case TAKER_HELD:
 		taker->told_taken = true;

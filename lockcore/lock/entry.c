@@ -59,23 +59,21 @@ struct entry *entry_named(struct lock *lock, const struct entry_name *name)
 	return taker && taker->entry.lock == lock ? &taker->entry : NULL;
 }
 
-/* Another client may make nodes with its UUID and, once it is gone, with its whole name. */
-static bool is_node_of(const struct entry *entry, const char *znode)
-{
-	return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;
-}
-
+/* Another client may make nodes with an entry's UUID and, once the entry is gone, with its whole
+ * name. */
 struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name)
 {
 	struct entry *entry = entry_named(lock, name);
 
-	return entry && is_node_of(entry, znode) ? entry : NULL;
+	if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)
+		return entry;
+	return NULL;
 }
 
 /* ---- its state ---- */
 
 /* The only place that changes an entry's state, but for taker_record.c. */
-static void set_entry_state(struct entry *entry, enum entry_state state)
+void entry_set_state(struct entry *entry, enum entry_state state)
 {
 	switch (entry->state) {
 	case ENTRY_ABSENT:
@@ -104,15 +102,10 @@ static void set_entry_state(struct entry *entry, enum entry_state state)
 void entry_set_absent(struct entry *entry)
 {
 	known_gone(entry);
-	set_entry_state(entry, ENTRY_ABSENT);
+	entry_set_state(entry, ENTRY_ABSENT);
 	entry->gone = entry->sent = entry->in_doubt = false;
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';
-}
-
-void entry_set_deleting(struct entry *entry, bool deleting)
-{
-	set_entry_state(entry, deleting ? ENTRY_DELETING : ENTRY_PRESENT);
 }
 
 /* `stat`: NULL if a transaction has made it. */
@@ -130,7 +123,7 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	entry->number = name.number;
 	entry->czxid = stat ? stat->czxid : 0;
 	entry->version = stat ? stat->version : 0;
-	set_entry_state(entry, ENTRY_PRESENT);
+	entry_set_state(entry, ENTRY_PRESENT);
 	known_present(entry, made);
 }
 
@@ -141,7 +134,7 @@ void entry_begin(struct entry *entry)
 	name_format(entry->name, lc->clients, lc->session->half, entry->id.number, lc->host,
 	            entry->data.pid, entry->mode);
 	entry->shown_in = 0;
-	set_entry_state(entry, ENTRY_CREATING);
+	entry_set_state(entry, ENTRY_CREATING);
 }
 
 static void not_made(struct entry *entry, const struct ensemble_answer *answer)
@@ -177,7 +170,7 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 		session_wrote(entry->lock->lc, entry->sent_us);
 		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
-		set_entry_state(entry, ENTRY_UNKNOWN);
+		entry_set_state(entry, ENTRY_UNKNOWN);
 		entry->lock->batch.unresolved = true;
 		lock_want_list(entry->lock); /* the connection may still live */
 	} else {
@@ -202,7 +195,7 @@ void entry_deleted(struct entry *entry, const struct ensemble_answer *answer)
 	if (result == ENSEMBLE_OK || result == ENSEMBLE_NONODE)
 		entry_set_absent(entry);
 	else
-		set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */
+		entry_set_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */
 	if (entry->state == ENTRY_PRESENT && result != ENSEMBLE_UNKNOWN) {
 		lc_report(entry->lock->lc, LC_WARNING, "%s/%s: cannot be deleted, trying again",
 		          entry->lock->path, entry->name);
@@ -219,7 +212,7 @@ void entry_unsent(struct entry *entry)
 	if (entry->state == ENTRY_CREATING)
 		entry_set_absent(entry);
 	else
-		set_entry_state(entry, ENTRY_PRESENT);
+		entry_set_state(entry, ENTRY_PRESENT);
 	taker_step(taker_of(entry));
 }
 

@@ -44,7 +44,7 @@ void lock_note_waiters(struct lock *lock)
 
 /* ---- its state ---- */
 
-static void set_due(struct lc_taker *taker, bool due)
+void taker_set_due(struct lc_taker *taker, bool due)
 {
 	struct takers *takers = taker->entry.lock->lc->takers;
 
@@ -57,11 +57,6 @@ static void set_due(struct lc_taker *taker, bool due)
 		DL_DELETE2(takers->due, taker, due_prev, due_next);
 		taker->due_prev = taker->due_next = NULL;
 	}
-}
-
-void taker_not_due(struct lc_taker *taker)
-{
-	set_due(taker, /* due = */ false);
 }
 
 static void count_state(struct lc_taker *taker, int by)
@@ -172,7 +167,7 @@ void taker_resume(struct lc_taker *taker, bool due)
 	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
 	tell_pace(lc);
-	set_due(taker, due);
+	taker_set_due(taker, due);
 }
 
 /* ---- from state to state ---- */
@@ -190,7 +185,7 @@ void taker_grant(struct lc_taker *taker)
 	taker->entry.data.held_since_ms = lc->config.wall_ms(lc->config.ctx);
 	timer_set(&lc->timers, &taker->recheck,
 	          taker->entry.lock->repeat.granted_us + LONG_HOLD_US);
-	set_due(taker, /* due = */ true);
+	taker_set_due(taker, /* due = */ true);
 }
 
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
@@ -268,7 +263,7 @@ void taker_fail(struct lc_taker *taker, int error)
 	taker_part(taker);
 	taker->error = error;
 	set_taker_state(taker, TAKER_FAILED);
-	set_due(taker, /* due = */ true);
+	taker_set_due(taker, /* due = */ true);
 	taker_step(taker);
 }
 
@@ -288,7 +283,7 @@ void taker_lose(struct lc_taker *taker)
 	assert(taker->state == TAKER_HELD);
 	if (!taker->told_taken) {
 		/* The frontend does not know of the grant yet: it did not happen. */
-		set_due(taker, /* due = */ false);
+		taker_set_due(taker, /* due = */ false);
 		set_taker_state(taker, TAKER_WAITING);
 		return;
 	}
@@ -297,7 +292,7 @@ void taker_lose(struct lc_taker *taker)
 		taker->loss = lc->config.loss_lead_us == 0 ? LOSS_GIVEN_UP : LOSS_GUARDED;
 	set_taker_state(taker, TAKER_LOST);
 	taker_guard(taker);
-	set_due(taker, /* due = */ true);
+	taker_set_due(taker, /* due = */ true);
 	taker_step(taker);
 }
 
@@ -328,7 +323,7 @@ void taker_give_up(struct lc_taker *taker)
 
 void taker_leave(struct lc_taker *taker)
 {
-	set_due(taker, /* due = */ false);
+	taker_set_due(taker, /* due = */ false);
 	set_taker_state(taker, TAKER_LEFT);
 	taker_step(taker);
 }
@@ -404,10 +399,10 @@ static void delete_entry(struct lc_taker *taker)
 		entry_watch(lock->grant.unproved);
 		return;
 	}
-	entry_set_deleting(&taker->entry, /* deleting = */ true);
+	entry_set_state(&taker->entry, ENTRY_DELETING);
 	if (batch_add(&taker->entry))
 		return;
-	entry_set_deleting(&taker->entry, /* deleting = */ false);
+	entry_set_state(&taker->entry, ENTRY_PRESENT);
 	taker_try_later(taker);
 }
 

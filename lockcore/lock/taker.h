@@ -217,8 +217,8 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer);
 void entry_deleted(struct entry *entry, const struct ensemble_answer *answer);
 /* The create or delete was not sent, or has certainly not happened. */
 void entry_unsent(struct entry *entry);
-/* PRESENT <-> DELETING, before anything is sent. */
-void entry_set_deleting(struct entry *entry, bool deleting);
+/* taker.c sets PRESENT <-> DELETING, before anything is sent. */
+void entry_set_state(struct entry *entry, enum entry_state state);
 /* The entry is gone: deleted, or with its lock or session. */
 void entry_set_absent(struct entry *entry);
 /* UNKNOWN: the node is the entry, as the good answer of a get says. Or no node is, and the taker
@@ -303,8 +303,9 @@ void lock_delete_held_back(struct lock *lock);
 void taker_part(struct lc_taker *taker);
 /* A request could not be sent, or was refused: it is tried again in a second. */
 void taker_try_later(struct lc_taker *taker);
-/* The frontend is told now, or has nothing to be told any more. */
-void taker_not_due(struct lc_taker *taker);
+/* The frontend is to be told of the taker. False: it is told now, or has nothing to be told any
+ * more. */
+void taker_set_due(struct lc_taker *taker, bool due);
 /* Frees the taker when its entry is absent and no answer is outstanding. */
 void taker_free_if_done(struct lc_taker *taker);
 

@@ -13,15 +13,10 @@ struct gate_user {
 
 const struct gate_limits gate_one = {.all = 1, .of_root = 1, .of_user = 1};
 
-static const struct gate_user *root_of(const struct gate *gate)
-{
-	return per_user_find(gate->users, 0);
-}
-
 static bool may_go(const struct gate *gate, const struct gate_user *user,
                    const struct gate_limits *limits)
 {
-	const struct gate_user *root = root_of(gate);
+	const struct gate_user *root = per_user_find(gate->users, 0);
 
 	if (gate->going >= limits->all)
 		return false;
@@ -34,7 +29,7 @@ static bool may_go(const struct gate *gate, const struct gate_user *user,
 /* Root has every second turn. */
 static struct gate_user *whose_turn(const struct gate *gate, const struct gate_limits *limits)
 {
-	const struct gate_user *root = root_of(gate);
+	const struct gate_user *root = per_user_find(gate->users, 0);
 	struct gate_user *user, *first = NULL;
 
 	DL_FOREACH(gate->lines, user) {

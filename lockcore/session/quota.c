@@ -9,18 +9,6 @@ struct usage {
 	size_t watch_bytes; /* of the locks that the user was the first to take */
 };
 
-/* NULL: none. */
-static struct usage *find_usage(struct lc *lc, uid_t share)
-{
-	return per_user_find(lc->quota->users, share);
-}
-
-/* NULL: no memory. */
-static struct usage *get_usage(struct lc *lc, uid_t uid)
-{
-	return per_user_get(&lc->quota->users, uid, sizeof(struct usage));
-}
-
 static void drop_usage(struct lc *lc, struct usage *usage)
 {
 	if (usage->entry_bytes == 0 && usage->watch_bytes == 0)
@@ -36,7 +24,8 @@ static void charge_usage(struct charge *charge, const struct usage *usage)
 /* Takes the charge back. Returns the usage that had it; NULL: none had. */
 static struct usage *discharge(struct lc *lc, struct charge *charge)
 {
-	struct usage *usage = charge->charged ? find_usage(lc, charge->share) : NULL;
+	struct usage *usage =
+		charge->charged ? per_user_find(lc->quota->users, charge->share) : NULL;
 
 	charge->charged = false;
 	return usage;
@@ -44,7 +33,7 @@ static struct usage *discharge(struct lc *lc, struct charge *charge)
 
 void quota_charge_entry(struct lc *lc, struct charge *charge, uid_t uid, size_t bytes)
 {
-	struct usage *usage = get_usage(lc, uid);
+	struct usage *usage = per_user_get(&lc->quota->users, uid, sizeof(*usage));
 
 	assert(bytes <= CHARGE_MAX);
 	*charge = (struct charge){.bytes = bytes & CHARGE_MAX};
@@ -75,7 +64,7 @@ void quota_set_watched(struct lc *lc, struct charge *charge, size_t bytes)
 
 void quota_charge_watches(struct lc *lc, struct charge *charge, uid_t uid)
 {
-	struct usage *usage = get_usage(lc, uid);
+	struct usage *usage = per_user_get(&lc->quota->users, uid, sizeof(*usage));
 
 	if (!usage)
 		return;
@@ -96,7 +85,7 @@ void quota_return_watches(struct lc *lc, struct charge *charge)
 /* A part of the room is root's alone. */
 static bool is_full_for_others(struct lc *lc, size_t bytes)
 {
-	const struct usage *root = find_usage(lc, 0);
+	const struct usage *root = per_user_find(lc->quota->users, 0);
 	size_t entry_bytes = lc->quota->entry_bytes - (root ? root->entry_bytes : 0);
 	size_t watch_bytes = lc->quota->watch_bytes - (root ? root->watch_bytes : 0);
 
@@ -122,7 +111,7 @@ static bool is_above_share(const struct usage *usage, size_t bytes)
 
 bool quota_has_room(struct lc *lc, uid_t uid, size_t bytes)
 {
-	const struct usage *usage = find_usage(lc, per_user_share(uid));
+	const struct usage *usage = per_user_find(lc->quota->users, per_user_share(uid));
 	bool above = is_above_share(usage, bytes);
 
 	if (!above && !quota_is_full(lc, uid, bytes))

@@ -55,7 +55,7 @@ static void create(struct entry *entry)
 static void drop(struct entry *entry)
 {
 	entry->wanted = false;
-	entry_set_deleting(entry, true);
+	entry_set_state(entry, ENTRY_DELETING);
 	assert_true(batch_add(entry));
 }
 

@@ -470,9 +470,9 @@ static void entry_is_not_there(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *holder = hold(rig);
 
-	entry_set_deleting(&holder->entry, true);
+	entry_set_state(&holder->entry, ENTRY_DELETING);
 	confirm(rig, holder);
-	entry_set_deleting(&holder->entry, false);
+	entry_set_state(&holder->entry, ENTRY_PRESENT);
 	rig_expect_sent(rig, "");
 	rig_expect_told(rig, "");
 	rig_run(rig, 0);

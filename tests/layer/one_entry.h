@@ -76,7 +76,7 @@ static inline void answer_get(struct rig *rig, int64_t czxid, int64_t session, i
 static inline void begin_deletion(void)
 {
 	one.wanted = false;
-	entry_set_deleting(&one, true);
+	entry_set_state(&one, ENTRY_DELETING);
 	one.pending++;
 	one.sent_us = one.lock->lc->session->lease.answered_us;
 }

@@ -531,7 +531,7 @@ static void saves_those_that_wait(void **state)
 	assert_int_equal(image.state, TAKER_FAILED);
 	assert_int_equal(image.error, -EAGAIN);
 	assert_true(image.flags & FORGED_DUE);
-	taker_not_due(taker);
+	taker_set_due(taker, false);
 	image = saved(taker);
 	assert_false(image.flags & FORGED_DUE);
 }

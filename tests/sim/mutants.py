@@ -453,10 +453,10 @@ mutant(10, 'entry_outlives_its_session', 'loss.c',
        '\tif (taker->state == TAKER_HELD)',
        sim())
 mutant(10, 'grant_after_cancel', 'take.c',
-       '\ttaker_not_due(taker);\n\tif (reuse_leave(taker))',
+       '\ttaker_set_due(taker, /* due = */ false);\n\tif (reuse_leave(taker))',
        '\tif (reuse_leave(taker))',
        sim(),
-       ('taker.c', '\tset_due(taker, /* due = */ false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
+       ('taker.c', '\ttaker_set_due(taker, /* due = */ false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
 # ---- 11: local hand-off ----
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
@@ -725,8 +725,8 @@ mutant(17, 'name_to_come_deleted', 'late.c',
        LATE)
 # Other clients make entries with the engine's UUIDs.
 mutant(17, 'own_by_the_uuid', 'entry.c',
-       'return entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0;',
-       'return !entry->gone;',
+       'if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)',
+       'if (entry && !entry->gone)',
        sim('forgers'))
 mutant(17, 'own_by_the_uuid_among_the_waiting', 'listing.c',
        'entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name)',
@@ -832,7 +832,7 @@ mutant(18, 'own_node_behind_many_copies', 'late.c',
        '}\n\tif (late->asked >= LATE_ASKED_MAX || (!entry && !is_nobodys(lock, znode, name))) {',
        LATE)
 mutant(18, 'create_again_before_the_list', 'entry.c',
-       '\t\tset_entry_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->batch.unresolved = true;\n',
+       '\t\tentry_set_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->batch.unresolved = true;\n',
        '\t\tentry_set_absent(entry);\n',
        sim('cuts'))
 mutant(18, 'others_queue_before_the_outcome', 'taker.c',
@@ -1283,7 +1283,7 @@ mutant(37, 'answers_take_no_turns', 'asking.c',
 # ---- 27: the duty to delete ----
 
 mutant(27, 'delete_dropped_when_unknown', 'entry.c',
-       'set_entry_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */',
+       'entry_set_state(entry, ENTRY_PRESENT); /* as far as we know: delete it again */',
        'entry_set_absent(entry);',
        sim('cuts', 690))
 mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',

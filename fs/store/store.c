@@ -374,15 +374,6 @@ static struct record_bytes *sort_by_key(struct record_bytes *all, struct record_
 	return all;
 }
 
-size_t store_count(const struct store *store)
-{
-	size_t count = 0;
-
-	for (unsigned kind = 0; kind <= STORE_KIND_MAX; kind++)
-		count += store->entries[kind].count;
-	return count;
-}
-
 ssize_t store_list(const struct store *store, unsigned kind, struct record_bytes **ret)
 {
 	const struct table *entries = &store->entries[kind];

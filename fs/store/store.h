@@ -54,8 +54,6 @@ void store_drop(struct store *store, unsigned kind, uint64_t key);
 bool store_get(const struct store *store, unsigned kind, uint64_t key, struct record_bytes *ret);
 /* Something was put, dropped or answered since the commit. */
 bool store_is_behind(const struct store *store);
-/* How many there are. */
-size_t store_count(const struct store *store);
 /* The records of a kind, sorted by key, in an array for free(3). Their number, or -ENOMEM. */
 ssize_t store_list(const struct store *store, unsigned kind, struct record_bytes **ret);
 

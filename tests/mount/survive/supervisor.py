@@ -53,7 +53,7 @@ def leaves(mount):
 def processes(case, server):
     mount = case.mount(server, 'processes', session='60s', options=OPTIONS)
     supervisor, daemon = mount.process.pid, mount.daemon
-    check_equal((name_of(supervisor), name_of(daemon)), ('zklockfs-keeper', 'zklockfs'), 'the names')
+    check_equal((name_of(supervisor), name_of(daemon)), ('zklockfs-keeper', os.path.basename(ZKLOCKFS)[:15]), 'the names')
     wanted = '-1000\n' if may_lower() else score_of('self')
     check_equal((score_of(supervisor), score_of(daemon)), (wanted, score_of('self')), 'the scores by which the kernel chooses a process to kill')
     check_equal(os.stat(f'/proc/{supervisor}/mem').st_uid, 0, 'whose its memory is')

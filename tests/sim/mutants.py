@@ -364,7 +364,7 @@ mutant(5, 'no_deadline_not_told', 'session.c',
 mutant(6, 'lost_revived_by_a_late_answer', 'session_lease.c',
        '\tif (lease_left(&session->lease, now) == 0)\n\t\tsession->events->over(lc);\n\tif (!lease_answered',
        '\tif (!lease_answered',
-       sim('pauses', 23040))
+       sim('leases', 41870))
 mutant(6, 'lost_waits_again', 'taker.c',
        'set_taker_state(taker, TAKER_LOST);',
        'set_taker_state(taker, TAKER_WAITING);\n\treturn;',

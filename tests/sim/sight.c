@@ -155,8 +155,9 @@ static void look_at_entries(struct sim *sim, struct lock_state *lock, struct nod
 		else if (committed && !node->could_since_us)
 			node->could_since_us = now_us(sim);
 		crowd_add(&crowd, shape);
-		/* An entry of a session that was given up stays until that session expires. */
-		if (owner && surely_leaves(owner, owner->mount) &&
+		/* An entry of a session that was given up stays until that session expires.
+		 * One that came late is another client's until its mount has read it. */
+		if (owner && surely_leaves(owner, owner->mount) && !node->late_since_us &&
 		    node->stat.ephemeral_owner == mount_session(owner->mount))
 			crowd_add(&leavers[owner->mount->host.index], shape);
 	}

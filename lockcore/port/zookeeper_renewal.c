@@ -170,7 +170,9 @@ bool renewal_waits(struct zookeeper *zk)
 		renewal->state = RENEWAL_NONE;
 	if (renewal->state == RENEWAL_NONE)
 		return false;
-	events = renewal->scout.state == SCOUT_IDLE ? happened(zk) : POLLOUT;
+	events = POLLOUT;
+	if (renewal->scout.state == SCOUT_IDLE)
+		events = happened(zk);
 	if (zk->dropped || zk->check || events & (POLLERR | POLLHUP | POLLRDHUP)) {
 		give_up(zk);
 		return false;

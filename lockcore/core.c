@@ -340,7 +340,10 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.session_timeout_us = session->lease.timeout_us,
 		.tick_time_us = session->lease.tick_us,
 		.resting = session->resting && lc_ready(lc),
+		.leaseless = session->lease.deadline_us == INT64_MIN &&
+	                     (session->state == LC_READY || session->state == LC_SUSPENDED),
 		.lease_left_us = lease_left(&session->lease, lc_now(lc)),
+		.epoch = session->beat.epoch,
 		.away_us = session->state == LC_READY ? -1 : session->away_us,
 		.server = lc->ensemble->port->server(lc->ensemble),
 		.elsewhere = lc->home->elsewhere,

@@ -267,7 +267,9 @@ struct lc_status {
 	int64_t session_timeout_us; /* the smallest granted in this session; 0: none yet */
 	int64_t tick_time_us;       /* that the lease is computed from */
 	unsigned resting; /* 1: nobody uses the mount, so it needs no lease; lc_config.rest_us */
+	bool leaseless;   /* it has rested, and has no lease since: it can lose nothing */
 	int64_t lease_left_us; /* never below 0 */
+	int64_t epoch;         /* of the leader that did the last heartbeat */
 	int64_t away_us;       /* since when it is not ready, by the caller's clock; -1: it is */
 	const char *server;
 	bool elsewhere;  /* the last server that answered is of another ensemble: see home.c */

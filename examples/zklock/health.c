@@ -75,7 +75,10 @@ bool health_is_good(const struct health *health, char why[HEALTH_MAX])
 	health_value(health, "lease_left", lease, sizeof(lease));
 	if (strcmp(state, "ready") == 0)
 		return true;
-	if (strcmp(state, "suspended") == 0)
+	if (strcmp(state, "suspended") == 0 && strcmp(lease, "-") == 0)
+		snprintf(why, HEALTH_MAX, "the ensemble does not answer%s; no lock is held here",
+		         since);
+	else if (strcmp(state, "suspended") == 0)
 		snprintf(why, HEALTH_MAX,
 		         "the ensemble does not answer%s; locks held here stay good for "
 		         "%s",

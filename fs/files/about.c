@@ -115,7 +115,7 @@ int about_text(struct frontend *front, uid_t reader, view_fn *view, struct text 
 	};
 
 	lc_status(front->lc, &facts.engine);
-	if (facts.engine.resting)
+	if (facts.engine.resting || facts.engine.leaseless)
 		facts.engine.lease_left_us = -1; /* whoever watches it raises no alarm */
 	facts.away_since_ms = wall_time_ms(front, facts.engine.away_us);
 	pauses_names(&front->pauses, watched_by, sizeof(watched_by));

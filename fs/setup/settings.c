@@ -262,8 +262,12 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 		weigh(settings, lc);
 	if (!ready && settings->ready)
 		settings->woken = lc_woken(lc);
-	if (ready && !settings->ready)
+	if (ready && !settings->ready) {
+		lc_status(lc, &status);
+		settings->woken &= status.epoch == settings->epoch;
+		settings->epoch = status.epoch;
 		plan_to_ask(settings, lc, now_us);
+	}
 	settings->ready = ready;
 	if (ready && settings->early && settings->prober.fd < 0)
 		end_early(settings);
@@ -271,7 +275,7 @@ void settings_process(struct settings *settings, struct lc *lc, const char *addr
 		say_news(settings);
 	if (!ready || now_us < settings->ask_us || !addresses)
 		return;
-	/* What the others have said is so until contact is lost, and with it each new leader. */
+	/* What the others have said is so until there is another leader, with another epoch. */
 	lc_status(lc, &status);
 	ask_now(settings, addresses, settings->woken ? status.server : NULL);
 }

@@ -38,7 +38,8 @@ struct settings {
 	size_t count;
 	bool early;        /* they were asked before the mount knew its ensemble */
 	bool asked, ready; /* asked for the connection that comes; there is one */
-	bool woken;        /* the last one was given up after a rest */
+	bool woken;        /* the last one was given up after a rest, and the leader is the same */
+	int64_t epoch;     /* the leader's, when there was a connection last */
 	int64_t ask_us;    /* when to ask; INT64_MAX: not before there is a new connection */
 	/* What the log has been told. */
 	char version_said[sizeof(((struct probe *)0)->version)];

@@ -390,7 +390,7 @@ const char *view_state(const struct lc_status *status)
 {
 	if (status->state == LC_CONNECTING && status->elsewhere)
 		return "another_ensemble";
-	if (status->state == LC_SUSPENDED && status->lease_left_us == 0)
+	if (status->state == LC_SUSPENDED && status->lease_left_us == 0 && !status->leaseless)
 		return "lost";
 	return lc_state_name(status->state);
 }

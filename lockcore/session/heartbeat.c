@@ -28,8 +28,8 @@ static void plan_beat(struct lc *lc)
 {
 	struct session *session = lc->session;
 
-	if (session->link == LINK_CONNECTED && !session->beat.under_way && !session->resting &&
-	    session->state != LC_UNUSABLE)
+	if (session->link == LINK_CONNECTED && !session->beat.under_way &&
+	    !(session->resting && lc_ready(lc)) && session->state != LC_UNUSABLE)
 		timer_set(&lc->timers, &session->beat.timer, beat_due(lc));
 }
 
@@ -165,6 +165,7 @@ void heartbeat_home(struct lc *lc, enum home_answer answer, int err)
 
 static void compare_clocks(struct lc *lc, const struct ensemble_stat *stat)
 {
+	lc->session->beat.epoch = stat->mzxid >> 32;
 	lc->session->beat.clock_ms = stat->mtime_ms;
 	lc->session->beat.clock_from_us = lc->session->beat.sent_us;
 	lc->session->beat.clock_to_us = lc_now(lc);

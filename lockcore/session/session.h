@@ -60,6 +60,7 @@ struct session_beat {
 	/* When the last answered heartbeat was done, by the ensemble's wall clock (0: never),
 	 * and between which readings of the mount's clock. */
 	int64_t clock_ms, clock_from_us, clock_to_us;
+	int64_t epoch; /* of the leader that did it */
 };
 
 /* mailbox.c */

@@ -205,6 +205,7 @@ def closed_files(gate, a):
 
 
 def test(case):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)   # nohup(1) ignores it
     server = case.server()
     a, b = case.mount(server, 'a'), case.mount(server, 'b')
     for name in ('svca', 'svcb'):

@@ -268,6 +268,27 @@ static void writes_by_itself(void **state)
 	assert_int_equal(told_deadline_us, INT64_MIN);
 }
 
+static void a_refused_beat_is_sent_again(void **state)
+{
+	struct rig *rig = *state;
+
+	fall_asleep(rig);
+	session_wrote(&rig->lc, rig->now_us); /* e.g. an eviction's delete */
+	rig_run(rig, 100 * MS);
+	session_use(&rig->lc);
+	rig->in_use = true;
+	session_set_busy(&rig->lc, true);
+	rig_disconnect(rig);
+	rig_forget(rig);
+	rig_connect(rig, RIG_SESSION);
+	rig_expect_sent(rig, BEAT);
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_REFUSED);
+	rig_forget(rig);
+	rig_run(rig, 2 * SECOND);
+	rig_expect_sent(rig, BEAT);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -285,6 +306,7 @@ int main(void)
 		TEST(is_left_with_a_late_renewal),
 		TEST(is_asked),
 		TEST(writes_by_itself),
+		TEST(a_refused_beat_is_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

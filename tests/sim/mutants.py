@@ -296,6 +296,10 @@ mutant(3, 'rest_never_ends', 'heartbeat.c',
        '\tlc->ensemble->port->drop(lc->ensemble);\n',
        '',
        sim('rests'))
+mutant(3, 'no_beat_planned_after_a_rest', 'heartbeat.c',
+       '!(session->resting && lc_ready(lc)) &&',
+       '!session->resting &&',
+       unit('tests/layer/rest.c'))
 mutant(3, 'taken_while_it_rests', 'take.c',
        '\tsession_use(lc);\n',
        '',

@@ -439,6 +439,8 @@ static void status_without_contact(void **state)
 	assert_string_equal(view_state(&status), "suspended");
 	status.lease_left_us = 0;
 	assert_string_equal(view_state(&status), "lost");
+	status.leaseless = true;
+	assert_string_equal(view_state(&status), "suspended");
 	status.state = LC_CONNECTING;
 	assert_string_equal(view_state(&status), "connecting");
 	status.elsewhere = true;

@@ -535,5 +535,6 @@ void outsider_kill_session(struct sim *sim)
 	HASH_ITER(hh, sim->world.proposed.nodes, node, next)
 		if (node->stat.ephemeral_owner == mount_session(mount) && node->parent)
 			mark_evicted(sim, node, false);
+	mount->killed_us = sim->agenda.now_us;
 	world_close_session(&sim->world, mount_session(mount));
 }

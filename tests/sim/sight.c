@@ -208,6 +208,15 @@ void look_at_lock(struct sim *sim, struct lock_state *lock)
 		look_at_entries(sim, lock, committed, true);
 }
 
+/* Its create was under way when somebody ended the session. Then the create of a taker before it
+ * may have been refused already, and be sent behind it. */
+static bool was_under_way(const struct taker *taker)
+{
+	int64_t killed_us = taker->mount->killed_us;
+
+	return taker->took_us <= killed_us && taker->took_us > killed_us - LAG_US;
+}
+
 /* A mount that loses its session loses its places, but its takers keep their order. */
 static void judge_places(struct sim *sim, struct lock_state *lock)
 {
@@ -245,7 +254,7 @@ static void judge_places(struct sim *sim, struct lock_state *lock)
 		    !before->former_token && !sim->plan.weight[FAULT_REFUSE] &&
 		    !taker->evicted_alone && lock->absent_us < taker->took_us &&
 		    !taker->former_token && before->wait_us && taker->wait_us && !taker->crowd &&
-		    !before->crowd && before->took_us > taker->took_us)
+		    !before->crowd && before->took_us > taker->took_us && !was_under_way(before))
 			sim_violation(
 				sim, "b: taker %d on %s came before %d to %s, and stands behind it",
 				taker->pid, taker->mount->host.name, before->pid, lock->name);

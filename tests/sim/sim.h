@@ -245,6 +245,7 @@ struct mount {
 	int64_t granted_us;      /* the timeout of the last session that was granted */
 	int64_t lease_over_us;   /* when it was last over, by the mount's clock; -1: never */
 	int64_t trouble_us;      /* the last moment of trouble so far */
+	int64_t killed_us;       /* when its session was last ended by an operator */
 	int64_t died_us[3];      /* the last times, the latest first */
 	int64_t strays_until_us; /* it may not be back before that */
 	/* What the next renewal of its session meets; and the connection that met it. */

@@ -211,7 +211,9 @@ static void tell_queue(struct queue *queue)
 	if (told > TOLD_MAX)
 		printf("and by %zu more\n", told - TOLD_MAX);
 	if (waiting)
-		printf("%zu %s for it already\n", waiting, waiting == 1 ? "waits" : "wait");
+		printf("%s%zu %s for it already\n",
+		       told ? "" : "nobody holds it at this moment, ask again; ", waiting,
+		       waiting == 1 ? "waits" : "wait");
 	if (queue->slots > 1)
 		printf("it has %zu slots, %zu %s held\n", queue->slots, told,
 		       told == 1 ? "is" : "are");

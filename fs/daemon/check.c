@@ -491,6 +491,8 @@ static int look_at_mountpoint(void *ctx)
 
 	if (path && strcmp(path, "/") != 0 && mountpoint_is_zklockfs(path))
 		check_mount_there(options, path);
+	else if (!path)
+		log_line(WRONG, "mount point: %s: %s", options->mountpoint, why);
 	else if (why)
 		log_line(WRONG, "mount point: %s", why);
 	else

@@ -678,7 +678,8 @@ const char *options_forbid(const struct options *was, const struct options *want
 
 		if (!forbids)
 			continue;
-		snprintf(why, sizeof(why), "%s cannot change from %s to %s in place: %s",
+		snprintf(why, sizeof(why),
+		         "%s cannot change from %s to %s in place, only by a restart: %s",
 		         kept->name, old, new, forbids);
 		return why;
 	}

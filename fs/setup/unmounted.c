@@ -119,7 +119,7 @@ void unmounted_protect(const char *mountpoint)
 		break;
 	case UNMOUNTED_USED:
 		log_line(LC_WARNING, "the mount point is not empty: while nothing is mounted, "
-		                     "programs find what is in it");
+		                     "programs find what is in it; unmount, and empty it");
 		break;
 	case UNMOUNTED_FOREIGN:
 		log_line(LC_WARNING,

@@ -284,7 +284,7 @@ def mount_points(checks, source):
     check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')
-    at(point + '/x', 32, 'wrong  mount point: No such file')
+    at(point + '/x', 32, f'wrong  mount point: {point}/x: No such file')
     at('/', 32, 'wrong  mount point: a mount there can be neither seen')
 
     dash = checks.case.mount_point() + '/zk-locks'

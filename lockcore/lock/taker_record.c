@@ -143,8 +143,7 @@ void taker_write(struct codec *codec, struct lc_taker *taker)
 
 	if (taker->state == TAKER_HELD && !taker->told_taken)
 		take_grant_back(taker, &parts);
-	/* A taker that holds has the place already. */
-	if (taker->replaces && parts.state == TAKER_WAITING)
+	if (taker->replaces)
 		parts.replaces = taker->replaces->entry.id.number;
 	save_load_fields(codec, taker, &parts);
 }

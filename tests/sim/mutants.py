@@ -1420,10 +1420,6 @@ mutant(38, 'unclaimed_stay', 'adopt.c',
        'lc_leave(taker);',
        '(void)lc;',
        ADOPT)
-mutant(38, 'holder_saved_as_successor', 'taker_record.c',
-       'taker->replaces && parts.state == TAKER_WAITING',
-       'taker->replaces',
-       sim('any', 300))
 mutant(38, 'moved_while_it_is_read', 'taker.c',
        '\tif (!taker->next)\n\t\treturn;\n',
        '',

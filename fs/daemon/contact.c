@@ -124,7 +124,7 @@ static int write_contact(char text[CONTACT_MAX], const struct contact *contact,
 	return snprintf(text, CONTACT_MAX, "NO CONTACT since %s, %s",
 	                view_time(since, now_ms - away_ms(contact, front)),
 	                status->elsewhere   ? "the servers are of another ensemble: see the log"
-	                : status->leaseless ? "and nobody has held a lock since a rest"
+	                : status->leaseless ? "and no lock is held"
 	                : status->lease_left_us > 0 ? "locks are kept while the lease lasts"
 	                                            : "and the lease is over");
 }

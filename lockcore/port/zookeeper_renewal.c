@@ -112,7 +112,7 @@ static void park(struct zookeeper *zk)
 	close(fd);
 }
 
-/* To the server from which the scout is back. */
+/* Connects to the server from which the scout is back. */
 static void connect_anew(struct zookeeper *zk)
 {
 	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};

@@ -114,7 +114,7 @@ static void begin_leaving(struct loop *loop, int64_t stage_us)
 static void told_to_leave(struct loop *loop)
 {
 	loop->terms++;
-	/* Before there is a mount, start.c sees it. */
+	/* Before there is a mount, start.c looks at `terms`. */
 	if (loop->terms == 1 && loop->fuse && loop->stage == LOOP_SERVES) {
 		contact_leaves(loop->front);
 		begin_leaving(loop, loop->options->drain_us);
@@ -316,7 +316,7 @@ static void finish_turn(struct loop *loop)
 	answers_emit(loop->front);
 }
 
-/* Whether to read once more, after a read that gave no request: why, by an errno. */
+/* Whether to read once more after a read that gave no request. `error`: its errno. */
 static bool may_read_on(struct loop *loop, int error)
 {
 	/* ENOENT: the request was interrupted before it was read. */
@@ -348,7 +348,7 @@ static void serve_request(struct loop *loop, struct request *request)
 		request_take(request);
 }
 
-/* There are more requests than one turn serves: inbox.h. */
+/* Reads requests into the inbox (inbox.h), when the kernel has more than one turn serves. */
 static void read_ahead(struct loop *loop)
 {
 	struct frontend *front = loop->front;

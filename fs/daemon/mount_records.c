@@ -30,7 +30,7 @@
 #define RECORDS_READERS 6
 #endif
 
-/* Parts that change with time are written no more often. */
+/* Parts that change all the time are written once in this time at most. */
 #define SELDOM_NS 1000000000
 
 /* Tests build a later version: it has one more number in the records of the mount, and of each node

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <utlist.h>
 
-/* The index stands in records, so the order stays. */
+/* Records hold the index of a kind, so the order of the kinds must not change. */
 static const struct hold_kind *const kinds[] = {&handle_kind, &flock_claim_hold_kind};
 #define KIND_LAST 1
 
@@ -174,7 +174,7 @@ static void finish_hold(struct codec *codec, struct hold *hold)
 		hold->kind->carried(codec, hold);
 }
 
-/* The records were read in the order of the first requests. */
+/* The records were read in the order in which the holds were made. The lists have other orders. */
 void holds_loaded(struct codec *codec, struct frontend *front)
 {
 	struct lingering *lingering, *next;

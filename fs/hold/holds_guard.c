@@ -14,8 +14,10 @@ static uint64_t number_of_life(pid_t pid, int life)
 	return process_number(&(struct process){.pid = pid, .fd = life});
 }
 
-/* A process that has joined a family's hold is known by its number alone: on kernels without such
- * numbers it is stopped as one whose opener has ended. */
+/* The start is known of the process that asked for the lock, and not of one that has joined a hold
+ * of its family. The guardian knows the latter by the kernel's number of its pidfd. A kernel before
+ * 6.9 gives no such number: there the guardian takes the process for ended, and stops whoever has
+ * the file open as after the end of an opener (guardian.h). */
 static void guard_claim(struct guardian *guardian, struct claim *claim)
 {
 	const struct process *asker = &claim->hold->audit.caller;

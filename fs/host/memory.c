@@ -16,10 +16,10 @@
  * that is freed would raise it. */
 #define LARGE_BYTES (128 * 1024)
 #define SCORE "/proc/self/oom_score_adj"
-/* The score of a tenth of all memory. */
+/* The score is in thousandths of all memory: this is a tenth. */
 #define SCORE_STEP 100
 #define SCORE_MAX 1000
-/* So many waiters have some two MiB. */
+/* The memory of so many waiters is some two MiB. To give back less is not worth a call. */
 #define MANY 1000
 
 void memory_begin(void)

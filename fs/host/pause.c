@@ -15,12 +15,13 @@
 #include <unistd.h>
 
 #define SECOND_NS 1000000000LL
-/* How long a counter is compared with the clock before it is believed; and then ever longer, so
- * that the error of a guess never grows to a step before the next one. */
+/* The rate of a counter is guessed once the counter was compared with the clock for the least time,
+ * and again whenever that time has doubled, up to the most time. The error of a guess grows as time
+ * goes on, and a new guess comes before the error is as large as a step. */
 #define LEARN_LEAST_NS (SECOND_NS / 50)
 #define LEARN_MOST_NS (10 * SECOND_NS)
 
-/* Wraps around, as markers may. */
+/* The difference of two readings. A marker may have wrapped around between them. */
 static int64_t minus(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -61,7 +62,7 @@ static struct pause_reading convert_reading(const struct pause_source *source,
 	                                       (int64_t)(counts / source->per_ns)};
 }
 
-/* How far it may have gone off since the last look. */
+/* How far the source may have drifted from the clock since the last look, without a pause. */
 static int64_t count_wandering(struct pause_source *source, int64_t at_ns)
 {
 	int64_t since_ns = at_ns - source->looked_ns;
@@ -70,7 +71,7 @@ static int64_t count_wandering(struct pause_source *source, int64_t at_ns)
 	return (int64_t)((double)since_ns * (double)source->wander_ppm / 1e6);
 }
 
-/* How far it is off, or 0. */
+/* How far the source has jumped, or 0. */
 static int64_t jump_of(struct pause_source *source, const struct pause_reading *reading)
 {
 	bool steady = source->kind == PAUSE_STEADY;
@@ -99,7 +100,8 @@ static void log_jump(const struct pause_source *source, int64_t off)
 		         source->name, (double)off / (double)SECOND_NS);
 }
 
-/* A source with false alarms would make the mount connect anew for ever. */
+/* Stops the use of a source that jumps too often. Its false alarms would make the mount connect
+ * anew for ever. */
 static void count_jump(struct pause_source *source)
 {
 	int64_t now_ns = clock_now_us() * 1000;
@@ -115,7 +117,8 @@ static void count_jump(struct pause_source *source)
 	source->read = NULL;
 }
 
-/* At what it counts, as time: not at all before its rate is known. */
+/* Does what jump_of() does, for readings that are counts: the counter's rate makes times of them.
+ * Until the rate is known no jump is found. */
 static int64_t jump_of_counter(struct pause_source *source, const struct pause_reading *reading)
 {
 	struct pause_reading time;

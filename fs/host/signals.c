@@ -24,7 +24,8 @@ void signals_ignore_others(void)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		signal(others[i], SIG_IGN);
-	/* Ignored by who started us, it would be by us: then nobody hears of the end of a child. */
+	/* A process inherits what its parent ignores. While SIGCHLD is ignored, the kernel tells
+	 * nobody that a child has ended. */
 	signal(SIGCHLD, SIG_DFL);
 }
 

@@ -28,7 +28,8 @@ struct nodes {
 	uint64_t last;
 };
 
-/* A name cannot hold the byte that separates it from the number. */
+/* A key is the parent's number, and behind it the name. All numbers have the same size, so no two
+ * children have the same key. */
 static size_t make_key(char *ret_key, uint64_t parent, const char *name)
 {
 	memcpy(ret_key, &parent, sizeof(parent));
@@ -48,7 +49,7 @@ char *node_path_below(const char *lock, const char *name)
 	return asprintf(&path, "%s%s%s", lock, *lock ? "/" : "", name) < 0 ? NULL : path;
 }
 
-/* A node that is no lock has the string of the lock that it is in, which lives longer. */
+/* A node that is no lock shares the string of the lock that it is in, whose node lives longer. */
 static char *path_of(const struct node *parent, const char *name, enum node_kind kind)
 {
 	if (!parent)
@@ -168,7 +169,7 @@ void nodes_destroy(struct nodes *nodes)
 
 	if (!nodes)
 		return;
-	/* The kernel forgets nothing of what a torn-down mount knew. */
+	/* The kernel sends no FORGET for the nodes of a mount that is torn down. */
 	HASH_ITER(by_ino, nodes->by_ino, node, next)
 		free_node(nodes, node);
 	free(nodes);
@@ -257,7 +258,7 @@ void node_unref(struct nodes *nodes, struct node *node)
 	}
 }
 
-/* At the end of the list. */
+/* Puts the node at the end of the list, wherever it was before. */
 static void list_transient(struct nodes *nodes, struct node *node)
 {
 	unlist_transient(nodes, node);
@@ -267,8 +268,8 @@ static void list_transient(struct nodes *nodes, struct node *node)
 	nodes->transient_count++;
 }
 
-/* The first that is not in use goes, if the list has become too long. Those in use are as many as
- * other limits allow: only some are looked at each time. */
+/* Forgets the first nodes of a list that has become too long. A node in use goes to the end of the
+ * list instead. Other limits say how many can be in use: it is enough to look at some each time. */
 static void trim_transient(struct nodes *nodes)
 {
 	for (int i = 0; i < TRANSIENT_TRIES && nodes->transient_count > NODE_TRANSIENT_MAX; i++) {

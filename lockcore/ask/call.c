@@ -25,7 +25,7 @@
 /* A question waits so long at least while the ensemble is away. */
 #define AWAY_US 20000
 
-/* Those whose turn it is. */
+/* Starts the waiting calls whose turn at the gate has come. */
 static void ask_changes(struct lc *lc);
 
 static void call_free(struct lc_call *call)
@@ -82,8 +82,8 @@ void lc_cancel(struct lc_call *call)
 	call_free_if_done(call);
 }
 
-/* The call has waited at the ensemble, not here: one with many requests may have sent the last one
- * right now. */
+/* Whether the ensemble has had half of the time to answer the last request. Otherwise the call has
+ * waited here for its turn, or it has many requests and sent the last one a moment ago. */
 static bool sent_in_time(const struct lc_call *call)
 {
 	return call->waiting == 0 && lc_now(call->lc) - call->sent_us >= LC_CALL_TIMEOUT_US / 2;
@@ -260,7 +260,7 @@ int call_begin(struct lc_call *call, struct lc *lc, struct lc_call **ret_call)
 
 /* ---- requests and answers ---- */
 
-/* More than the heartbeat that a confirmation is made of. */
+/* A confirmation writes to the node of the heartbeats, which changes nothing that anybody reads. */
 static bool changes_something(const struct lc *lc, const struct ensemble_op *op)
 {
 	return (op->kind == ENSEMBLE_CREATE || op->kind == ENSEMBLE_DELETE ||

@@ -48,7 +48,7 @@ struct eviction {
 	struct eviction *prev, *next; /* in evictions */
 };
 
-/* One that is not in the list; NULL: nothing. */
+/* Frees an eviction that is not in the list. NULL: does nothing. */
 static void drop_eviction(struct eviction *eviction)
 {
 	if (!eviction)
@@ -137,7 +137,7 @@ static struct eviction *make_eviction(struct lc *lc, const char *path)
 	return NULL;
 }
 
-/* From now on it goes by itself. */
+/* From now on the eviction is in the list, and its timer deletes the entry when it is due. */
 static void begin_eviction(struct eviction *eviction, int64_t due_us)
 {
 	struct lc *lc = eviction->lc;
@@ -184,7 +184,7 @@ struct evict_call {
 	bool owner;    /* the lock's, as of this version */
 	int32_t lock_version;
 	struct entry_name name;
-	struct eviction *eviction; /* made beforehand: a marked entry must go */
+	struct eviction *eviction; /* made before the mark: without memory nothing is marked */
 	/* The entry as it was read: */
 	int32_t version;
 	bool marked;
@@ -197,7 +197,7 @@ struct evict_call {
 	unsigned roots;  /* tried, without the own one */
 };
 
-/* Its mount deletes it, or it is deleted here in the end. */
+/* The entry is marked: its mount deletes it in time, or the eviction deletes it from here. */
 static void follow_up(struct evict_call *evict)
 {
 	struct lc *lc = evict->call.lc;

@@ -238,7 +238,7 @@ int64_t lease_left(const struct lease *lease, int64_t now_us)
 	return now_us < end ? end - now_us : 0;
 }
 
-/* What a lease of this session can be, but for g. */
+/* The longest lease that this session can give, if drift and guard (lease.h) are left out. */
 static int64_t longest_lease(const struct lease *lease)
 {
 	return lease_expects_late_renewal(lease) ? floor_of(lease) : lease->timeout_us;

@@ -53,7 +53,8 @@ void record_move(struct record *record)
 {
 	if (record->kind == 0)
 		return;
-	assert(!record->records->reading); /* the next record may have the next key */
+	/* While records are read, one that comes later may have the key that is given here. */
+	assert(!record->records->reading);
 	drop_record(record);
 	record->key = ++record->records->last;
 	record_touch(record);

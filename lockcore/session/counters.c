@@ -41,7 +41,7 @@ void count_failure(struct lc *lc, int error)
 
 struct counter {
 	const char *name;
-	int64_t of; /* a failure's errno, the longest wait; 0 */
+	int64_t of; /* the errno of a failure, or the longest wait that is counted; else 0 */
 	unsigned long *value;
 };
 

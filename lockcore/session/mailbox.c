@@ -139,7 +139,8 @@ void session_letters_done(struct lc *lc)
 	if (mailbox->len == 0)
 		return;
 	mailbox->len = 0;
-	/* Where another letter has come meanwhile, its event has come before the answer. */
+	/* If another letter has come meanwhile, this write fails by its version. The event of that
+	 * letter comes before the answer, and has the mailbox read again. */
 	lc_submit(lc, ensemble_set(mailbox->path, "", 0, mailbox->version), lc_ignore, lc);
 }
 

@@ -110,10 +110,7 @@ int adopt_session(struct lc *lc, const struct session_events *events, struct rec
 	else
 		save_load_root(codec, lc);
 	r = session_restore(lc, events, codec);
-	if (r < 0)
-		return r;
-	codec_read_all(codec);
-	return verdict(codec);
+	return r < 0 ? r : verdict(codec);
 }
 
 int adopt_rest(struct lc *lc, struct records *records, struct codec *codec)

@@ -378,7 +378,7 @@ static void check_options_there(const struct options *options, const char *path)
 	char differ[768];
 	const char *why;
 	bool in_place;
-	char *text = options_file_read(path, /* waits = */ false, &why);
+	char *session, *text = options_file_read(path, /* waits = */ false, &why);
 
 	if (!text)
 		return;
@@ -390,6 +390,14 @@ static void check_options_there(const struct options *options, const char *path)
 		                    "no lock is held, and start it again");
 	else
 		log_line(OK, "mount point: the mount runs with these options");
+	if (options_session_is_shorter(options, text, &session)) {
+		log_line(RISK,
+		         "mount point: the session that the mount has is of %s, and "
+		         "session_timeout is longer: it counts from the next session on, as after "
+		         "a restart",
+		         session);
+		free(session);
+	}
 	free(text);
 }
 

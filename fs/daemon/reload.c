@@ -124,6 +124,7 @@ static const char *compare_options(struct reload *reload, const struct mount_rec
 	}
 	why = options_forbid(&was, options);
 	reload->was = was.on_lost;
+	options_changes(&was, options, reload->changes, sizeof(reload->changes));
 	options_free(&was);
 	free(argv);
 	return why;
@@ -242,6 +243,8 @@ void reload_done(struct reload *reload)
 	         ZKLOCKFS_VERSION, reload->mount_records->from, after,
 	         (front->clock_us() - stopped_us + 999) / 1000, status.holders,
 	         status.holders == 1 ? " is" : "s are", status.waiters);
+	if (*reload->changes)
+		log_line(LC_NOTICE, "options: %s", reload->changes);
 }
 
 /* ---- the program that goes ---- */

@@ -37,7 +37,8 @@ struct reload {
 	struct supervisor_crash crash; /* of the daemon before; signal 0: it was a planned reload */
 	enum on_lost on_lost, was; /* what these options ask for; what the mount's guardian does */
 	/* Used in reload.c alone. */
-	char *args; /* argv as the records have it, */
+	char changes[512]; /* options_changes() */
+	char *args;        /* argv as the records have it, */
 	size_t args_len;
 	char *former;  /*   and those that the mount ran with before; or NULL */
 	char **next;   /* the argv of the program that comes, if it has another one; malloced */

@@ -16,10 +16,10 @@
 
 #define LOOK_AGAIN_MS 20 /* the file is made when it is opened: nothing tells of a change */
 
-static int refused_by(const char *mountpoint, const char *format, ...)
+static int say(const char *mountpoint, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int refused_by(const char *mountpoint, const char *format, ...)
+static int say(const char *mountpoint, const char *format, ...)
 {
 	char why[1024], line[2048];
 	va_list args;
@@ -95,6 +95,21 @@ static int tell(const char *mountpoint, const char *args, size_t len)
 	return (int)n;
 }
 
+/* The mount serves with these options. Returns the exit status. */
+static int tell_session(const struct options *options, const char *text)
+{
+	char *session;
+
+	if (options_session_is_shorter(options, text, &session)) {
+		(void)say(options->mountpoint,
+		          "the session that the mount has is of %s: the longer "
+		          "session_timeout counts from the next session on, as after a restart",
+		          session);
+		free(session);
+	}
+	return 0;
+}
+
 /* Waits for the outcome, and says it. `before`: the counts when the change was asked for. */
 static int await(const struct options *options, const struct counts_of *before)
 {
@@ -109,21 +124,19 @@ static int await(const struct options *options, const struct counts_of *before)
 		int status = -1;
 
 		if (!text)
-			return refused_by(mountpoint, "%s", why);
+			return say(mountpoint, "%s", why);
 		now = count(text);
 		if (now.adoptions > before->adoptions)
-			status = refused_by(
-				mountpoint,
-				"the new program did not serve, and the mount goes on as it "
-				"was: see its log");
+			status = say(mountpoint,
+			             "the new program did not serve, and the mount goes on as it "
+			             "was: see its log");
 		else if (now.reloads > before->reloads)
 			status = *options_differ(options, text, differ, sizeof(differ), &in_place)
-			                 ? refused_by(mountpoint, "the mount runs with %s", differ)
-			                 : 0;
+			                 ? say(mountpoint, "the mount runs with %s", differ)
+			                 : tell_session(options, text);
 		else if (now.refused > before->refused)
-			status = refused_by(mountpoint,
-			                    "no reload, the mount goes on as it was: %.*s",
-			                    (int)strcspn(now.why, "\n"), now.why);
+			status = say(mountpoint, "no reload, the mount goes on as it was: %.*s",
+			             (int)strcspn(now.why, "\n"), now.why);
 		free(text);
 		if (status >= 0)
 			return status;
@@ -139,7 +152,7 @@ int change_ask(const struct options *options)
 	int r;
 
 	if (!text)
-		return refused_by(mountpoint, "%s", why);
+		return say(mountpoint, "%s", why);
 	before = count(text);
 	before.why = NULL;
 	free(text);
@@ -147,9 +160,9 @@ int change_ask(const struct options *options)
 	r = args ? tell(mountpoint, args, len) : -ENOMEM;
 	free(args);
 	if (r < 0)
-		return refused_by(mountpoint, "%s",
-		                  r == -EACCES || r == -EPERM
-		                          ? "only root, and who has mounted, can change it"
-		                          : strerror(-r));
+		return say(mountpoint, "%s",
+		           r == -EACCES || r == -EPERM
+		                   ? "only root, and who has mounted, can change it"
+		                   : strerror(-r));
 	return await(options, &before);
 }

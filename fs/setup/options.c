@@ -620,6 +620,13 @@ static bool add_kept(char **opts, const struct kept *kept, const char *value)
 	return ok;
 }
 
+/* The locks rest on the session that the mount has, which may be shorter than what it would ask for
+ * now: the engine compares the two when it takes over. */
+static bool is_of_session(const struct kept *kept)
+{
+	return kept->at == AT(session_timeout_us);
+}
+
 static bool is_argument(const struct kept *kept)
 {
 	return kept->at == AT(servers) || kept->at == AT(root);
@@ -674,7 +681,7 @@ const char *options_forbid(const struct options *was, const struct options *want
 	for (const struct kept *kept = kept_options; kept->name; kept++) {
 		const char *old = kept_value(kept, was, before);
 		const char *new = kept_value(kept, wanted, after);
-		const char *forbids = kept_forbids(kept, old, new);
+		const char *forbids = is_of_session(kept) ? NULL : kept_forbids(kept, old, new);
 
 		if (!forbids)
 			continue;
@@ -684,6 +691,38 @@ const char *options_forbid(const struct options *was, const struct options *want
 		return why;
 	}
 	return NULL;
+}
+
+const char *options_changes(const struct options *was, const struct options *now, char *room,
+                            size_t size)
+{
+	char before[NUMBER_MAX], after[NUMBER_MAX];
+	size_t len = 0;
+
+	*room = '\0';
+	for (const struct kept *kept = kept_options; kept->name && len < size; kept++) {
+		const char *old = kept_value(kept, was, before);
+		const char *new = kept_value(kept, now, after);
+
+		if (strcmp(old, new) != 0)
+			len += (size_t)snprintf(room + len, size - len, "%s%s %s -> %s%s",
+			                        len ? "; " : "", kept->name, old, new,
+			                        is_of_session(kept) ? ", from the next session on"
+			                                            : "");
+	}
+	return room;
+}
+
+bool options_session_is_shorter(const struct options *options, const char *text, char **ret_has)
+{
+	int64_t has_us = 0;
+
+	*ret_has = line_value(text, OPTIONS_FILE_SESSION);
+	if (*ret_has && duration_parse(*ret_has, &has_us) && has_us > 0 &&
+	    has_us < options->session_timeout_us)
+		return true;
+	free(*ret_has);
+	return false;
 }
 
 const char *options_differ(const struct options *options, const char *text, char *room, size_t size,
@@ -697,12 +736,14 @@ const char *options_differ(const struct options *options, const char *text, char
 	for (const struct kept *kept = kept_options; kept->name && len < size; kept++) {
 		const char *wanted = kept_value(kept, options, number);
 		char *has = line_value(text, kept->name);
+		char *held = is_of_session(kept) ? line_value(text, OPTIONS_FILE_SESSION) : NULL;
 
 		if (has && strcmp(has, wanted) != 0) {
 			len += (size_t)snprintf(room + len, size - len, "%s%s %s, and not %s",
 			                        len ? "; " : "", kept->name, has, wanted);
-			*ret_in_place &= !kept_forbids(kept, has, wanted);
+			*ret_in_place &= !kept_forbids(kept, held ? held : has, wanted);
 		}
+		free(held);
 		free(has);
 	}
 	return room;

@@ -59,6 +59,12 @@ char *options_text(const struct options *options);
 char *options_args(const struct options *options, size_t *ret_len);
 /* Why a mount with the one cannot go on with the others. Good until the next call. NULL: it can. */
 const char *options_forbid(const struct options *was, const struct options *wanted);
+/* What a reload changes: "on_lost none -> term; ..." Returns `room`; "": nothing. */
+const char *options_changes(const struct options *was, const struct options *now, char *room,
+                            size_t size);
+/* Whether a mount, by its text, has a shorter session than these options ask for: *ret_has,
+ * malloced. */
+bool options_session_is_shorter(const struct options *options, const char *text, char **ret_has);
 /* What a mount runs with, by its text, and these options do not say: "on_lost none, and not term;
  * ..." Returns `room`; "": nothing. *ret_in_place: a reload would take these options. */
 const char *options_differ(const struct options *options, const char *text, char *room, size_t size,

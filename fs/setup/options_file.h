@@ -7,7 +7,9 @@
 
 #include <stdbool.h>
 
-/* How it went, behind the lines of options_text(): */
+/* What the locks rest on, behind the lines of options_text(): the timeout of the session. */
+#define OPTIONS_FILE_SESSION "session_timeout_in_force"
+/* How it went, behind that: */
 #define OPTIONS_FILE_RELOADS "reloads"     /* so many have taken over */
 #define OPTIONS_FILE_ADOPTIONS "adoptions" /* so many after a crash */
 #define OPTIONS_FILE_REFUSED "refused"     /* so many could not, since the last takeover, */

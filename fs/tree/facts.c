@@ -418,8 +418,10 @@ int view_options(const struct facts *facts, struct text *ret_text)
 
 	if (!begin_page(&page, ret_text))
 		return -ENOMEM;
-	PRINT(&page, "%sreloads: %lu\nadoptions: %lu\nrefused: %u\nwhy: %s\n", facts->mount.options,
-	      facts->counts.reloads, facts->counts.adoptions, facts->mount.refused,
-	      why ? why : "-");
+	PRINT(&page,
+	      "%ssession_timeout_in_force: %" PRId64
+	      "ms\nreloads: %lu\nadoptions: %lu\nrefused: %u\nwhy: %s\n",
+	      facts->mount.options, facts->engine.session_timeout_us / 1000, facts->counts.reloads,
+	      facts->counts.adoptions, facts->mount.refused, why ? why : "-");
 	return end_page(&page, ret_text);
 }

@@ -484,6 +484,15 @@ static void check_lease(struct codec *codec, struct lc *lc)
 		lc->config.tick_time_us > lease->tick_us ? lc->config.tick_time_us : lease->tick_us;
 	static char why[128];
 
+	if (!codec->crashed && lc->session->id != 0 &&
+	    lc->config.session_timeout_us < lease->timeout_us) {
+		snprintf(why, sizeof(why),
+		         "a session_timeout of %" PRId64
+		         " ms needs a restart: the locks rest on a session of %" PRId64 " ms",
+		         lc->config.session_timeout_us / 1000, lease->timeout_us / 1000);
+		codec_refuse(codec, why);
+		return;
+	}
 	if (!codec->checks || !session_lease_is_valid(lc) ||
 	    lease_possible(lease->timeout_us, tick_us, lease->lead_us))
 		return;
@@ -501,6 +510,7 @@ int session_restore(struct lc *lc, const struct session_events *events, struct c
 	if (r < 0)
 		return r;
 	session_save_load(codec, lc);
+	codec_read_all(codec);
 	check_lease(codec, lc);
 	name_nodes(session);
 	return 0;

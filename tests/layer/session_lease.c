@@ -657,34 +657,62 @@ static void ticks_are_too_long_for_the_session(void **state)
 	rig_expect_told(rig, "");
 }
 
+/* The next process reads the session from its record. */
+static void restore(struct rig *rig, struct codec *reads)
+{
+	const struct session_events *events = rig->session.events;
+	struct codec codec = {0};
+
+	session_save_load(&codec, &rig->lc);
+	reads->loads = true;
+	codec_read(reads, codec.data, codec.len);
+	session_finish(&rig->lc, false);
+	session_free(&rig->lc);
+	rig->session = (struct session){0};
+	rig->home = (struct home){0};
+	rig_forget(rig);
+	assert_int_equal(session_restore(&rig->lc, events, reads), 0);
+	codec_end(&codec);
+}
+
 /* The options of the next process say so. */
 static void ticks_are_longer_for_the_next_process(void **state)
 {
 	struct rig *rig = *state;
-	const struct session_events *events = rig->session.events;
-	struct codec codec = {0}, reads = {.loads = true};
+	struct codec reads = {0};
 
 	for (int i = 1; i <= 3; i++) {
 		rig->now_us += 2 * SECOND;
 		session_wrote(&rig->lc, rig->now_us);
 	}
-	session_save_load(&codec, &rig->lc);
-	codec_read(&reads, codec.data, codec.len);
-	session_finish(&rig->lc, false);
-	session_free(&rig->lc);
-	rig->session = (struct session){0};
-	rig->home = (struct home){0};
 	rig->lc.config.tick_time_us = 3 * SECOND;
-	rig_forget(rig);
-	assert_int_equal(session_restore(&rig->lc, events, &reads), 0);
+	restore(rig, &reads);
 	assert_null(reads.bad);
-	codec_end(&codec);
 	session_reopen(&rig->lc);
 	rig_expect_reported(rig, "the tickTime of the servers has grown");
 	assert_int_equal(lease_spacing(&rig->session.lease), 1750 * MS);
 	assert_true(lc_doubted(&rig->lc));
 	rig_expect_told_after(rig, 2 * SECOND, "over");
 	rig_forget(rig);
+}
+
+/* What the process before asked for does not matter, but what the session has. */
+static void a_session_is_as_long_as_it_was(void **state)
+{
+	struct rig *rig = *state;
+	struct codec as_long = {0}, shorter = {0}, after_a_crash = {.crashed = true};
+
+	rig->lc.config.session_timeout_us = 30 * SECOND;
+	restore(rig, &as_long);
+	rig->lc.config.session_timeout_us = 15 * SECOND;
+	restore(rig, &as_long);
+	assert_null(as_long.bad);
+	rig->lc.config.session_timeout_us = 15 * SECOND - MS;
+	restore(rig, &shorter);
+	assert_string_equal(shorter.bad, "a session_timeout of 14999 ms needs a restart: the locks "
+	                                 "rest on a session of 15000 ms");
+	restore(rig, &after_a_crash);
+	assert_null(after_a_crash.bad);
 }
 
 /* They are known before there is a session. */
@@ -737,6 +765,7 @@ int main(void)
 		READY(sessions_are_limited),
 		READY(sessions_are_too_limited),
 		READY(ticks_are_longer_for_the_next_process),
+		READY(a_session_is_as_long_as_it_was),
 		cmocka_unit_test_setup_teardown(ticks_are_longer_from_the_start, set_up, tear_down),
 		READY(doubted),
 		READY(doubted_without_contact),

@@ -34,7 +34,7 @@ def main(program, directory):
     for path in files:
         with open(path, 'rb') as file:
             fd = store(zlib.decompress(file.read()))
-        done = subprocess.run([program, f'--check-state={fd}', '-f', '-o', 'host=recorded', '127.0.0.1:2181/locks', '/mnt'],
+        done = subprocess.run([program, f'--check-state={fd}', '-f', '-o', 'host=recorded,session_timeout=60s', '127.0.0.1:2181/locks', '/mnt'],
                               pass_fds=[fd], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         print(os.path.basename(path) + ':', done.stdout.strip())
         wrong += done.returncode != 0 or 'can take over from' not in done.stdout

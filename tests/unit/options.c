@@ -720,8 +720,7 @@ static void in_place(void **state)
 		{"on_lost=none", "on_lost=kill", NULL},
 		{"log_takes,audit,reuse", "noreuse", NULL},
 		{"session_timeout=15s", "session_timeout=20s", NULL},
-		{"session_timeout=20s", "session_timeout=15s",
-	         "session_timeout cannot change from 20s to 15s"},
+		{"session_timeout=20s", "session_timeout=15s", NULL}, /* the engine says */
 		{"rw", "tick_time=2s", NULL},
 		{"tick_time=2s", "rw", NULL},
 		{"tick_time=3s", "rw", "tick_time cannot change from 3s to -"},
@@ -758,6 +757,10 @@ static void differences(void **state)
 		{"on_lost: term\n", "", true},
 		{"session_timeout: 10s\n", "session_timeout 10s, and not 15s", true},
 		{"session_timeout: 15001ms\n", "session_timeout 15001ms, and not 15s", false},
+		{"session_timeout: 20s\nsession_timeout_in_force: 15000ms\n",
+	         "session_timeout 20s, and not 15s", true},
+		{"session_timeout: 20s\nsession_timeout_in_force: 16000ms\n",
+	         "session_timeout 20s, and not 15s", false},
 		{"tick_time: 2s\n", "tick_time 2s, and not -", true},
 		{"tick_time: 3s\n", "tick_time 3s, and not -", false},
 		{"host: other\non_lost: none\n",
@@ -778,6 +781,51 @@ static void differences(void **state)
 	options_free(&run.options);
 }
 
+static void changes(void **state)
+{
+	char room[256], small[20];
+	struct run was, now;
+
+	(void)state;
+	ACCEPT(&was, "-o", "on_lost=term,umask=077,host=this", "zk1", "/usr");
+	ACCEPT(&now, "-o", "session_timeout=20s,tick_time=3s,umask=077,host=this", "zk1", "/usr");
+	assert_string_equal(options_changes(&was.options, &now.options, room, sizeof(room)),
+	                    "session_timeout 15s -> 20s, from the next session on; tick_time - -> "
+	                    "3s; on_lost term -> none");
+	assert_string_equal(options_changes(&was.options, &now.options, small, sizeof(small)),
+	                    "session_timeout 15s");
+	assert_string_equal(options_changes(&now.options, &now.options, room, sizeof(room)), "");
+	options_free(&was.options);
+	options_free(&now.options);
+}
+
+static void shorter_sessions(void **state)
+{
+	static const struct {
+		const char *text, *has; /* NULL: it is not shorter */
+	} rows[] = {
+		{"session_timeout: 20s\nsession_timeout_in_force: 14000ms\n", "14000ms"},
+		{"session_timeout_in_force: 15000ms\n", NULL},
+		{"session_timeout_in_force: 0ms\n", NULL}, /* there is none */
+		{"session_timeout: 1s\n", NULL},           /* of a program of before */
+	};
+	struct run run;
+	char *has;
+
+	(void)state;
+	ACCEPT(&run, "zk1", "/usr");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		bool shorter = options_session_is_shorter(&run.options, rows[i].text, &has);
+
+		assert_int_equal(shorter, rows[i].has != NULL);
+		if (!shorter)
+			continue;
+		assert_string_equal(has, rows[i].has);
+		free(has);
+	}
+	options_free(&run.options);
+}
+
 static void words_of_others(void **state)
 {
 	(void)state;
@@ -791,6 +839,8 @@ int main(void)
 		cmocka_unit_test(the_same_again),
 		cmocka_unit_test(in_place),
 		cmocka_unit_test(differences),
+		cmocka_unit_test(changes),
+		cmocka_unit_test(shorter_sessions),
 		cmocka_unit_test(words_of_others),
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(every_option),

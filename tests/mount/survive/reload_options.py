@@ -60,15 +60,18 @@ def crowd(mount, server, lock):
 
 def taken(case, server):
     mount = case.mount(server, 'a', session='30s')
+    mount.allow('no reload')
     stay, end = crowd(mount, server, 'build')
     change('-o', 'log_takes,drain=5s,metrics_locks=5', mount.directory)
     stay('what is named')
     check_equal([option(mount, name) for name in ('log_takes', 'drain', 'session_timeout', 'host')],
                 ['yes', '5s', '30s', 'a'], 'what is named changes, and the rest stays')
+    mount.said('options: drain 60s -> 5s; log_takes no -> yes\n', 1)
     mount.mkdir('logged')
     mount.take('logged').held().release()
     mount.said('logged: granted')
-    change(*all_of(mount, 'noreuse', 'drain=5s', 'session_timeout=40s', 'umask=077', 'audit'))
+    change(*all_of(mount, 'noreuse', 'drain=5s', 'session_timeout=40s', 'umask=077', 'audit'),
+           says='the session that the mount has is of 30000ms: the longer session_timeout counts')
     stay('all of it')
     check_equal([option(mount, name) for name in ('log_takes', 'reuse', 'session_timeout', 'drain')],
                 ['no', 'no', '40s', '5s'], 'the whole command line')
@@ -83,6 +86,17 @@ def taken(case, server):
     change('-o', 'reuse,noaudit', mount.directory)
     check_equal([option(mount, name) for name in ('reuse', 'audit', 'drain')], ['yes', 'no', '5s'], 'taken off')
     stay('all')
+    # What is in force is told, and the locks still rest on it: so it can be taken back.
+    longer = 'risk   mount point: the session that the mount has is of 30000ms, and session_timeout is longer'
+    check_equal([option(mount, name) for name in ('session_timeout', 'session_timeout_in_force')], ['40s', '30000ms'], 'the session')
+    check(longer in command([ZKLOCKFS, '--check', mount.directory])[1], 'a longer session is asked for')
+    out = command([ZKLOCKFS, '--check', *all_of(mount, 'drain=5s', 'umask=077')])[1]
+    check('session_timeout 40s, and not 30s' in out and '--reload with these arguments changes it' in out, out)
+    change('-o', 'session_timeout=29s', mount.directory, status=32, says='session_timeout of 29000 ms needs a restart')
+    change('-o', 'session_timeout=30s', mount.directory)
+    check_equal(option(mount, 'session_timeout'), '30s', 'taken back')
+    check(longer not in command([ZKLOCKFS, '--check', mount.directory])[1], 'it is what the session has')
+    stay('a session_timeout that is taken back')
     end()
 
 
@@ -100,7 +114,7 @@ def refused(case, server):
         stay(says)
         check_equal(mount.read('.zklockfs', 'options').split('refused:')[0], before, 'the options')
 
-    no('-o', 'session_timeout=20s', mount.directory, says='session_timeout cannot change from 30s to 20s in place')
+    no('-o', 'session_timeout=20s', mount.directory, says='session_timeout of 20000 ms needs a restart: the locks rest on a session of 30000 ms')
     no(*all_of(mount)[:2], source(mount).replace('/locks', '/other'), mount.directory, says='root cannot change from /locks to /other')
     no('-o', f'credentials={secret}', mount.directory, says='credentials cannot change from - to ' + secret)
     no('-o', 'nokeeper', mount.directory, says='keeper cannot change')
@@ -206,7 +220,7 @@ def by_mount(case, server):
     check_equal((status, err), (0, ''), 'remount')
     check_equal([option(mount, name) for name in ('log_takes', 'session_timeout')], ['yes', '30s'], 'what remount names')
     status, _, err = remount('session_timeout=10s')
-    check(status == 32 and 'session_timeout cannot change' in err, f'refused: {status} {err}')
+    check(status == 32 and 'session_timeout of 10000 ms needs a restart' in err, f'refused: {status} {err}')
     stay('remount')
     status, out, _ = command([ZKLOCKFS, '--check', *all_of(mount, 'retry=60s', 'on_lost=term')])
     check('the mount runs with on_lost none, and not term; log_takes yes, and not no: zklockfs --reload with these arguments' in out, out)

@@ -337,6 +337,9 @@ static void begin(void)
 {
 	static struct holds holds;
 	static struct lists lists;
+	static const struct options options = {.has_tick_time = true,
+	                                       .tick_time_us = 2 * SECOND,
+	                                       .session_timeout_us = 10 * SECOND};
 	static struct settings settings;
 	static struct servers servers;
 	char *argv[] = {"fuzz"}, device[32];
@@ -350,6 +353,7 @@ static void begin(void)
 
 	holds = (struct holds){0};
 	lists = (struct lists){0};
+	settings_init(&settings, &options);
 	front = (struct frontend){
 		.clock_us = behind_clock_us,
 		.lc = behind_begin(fixed_reserved),

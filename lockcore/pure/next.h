@@ -22,7 +22,8 @@
  *     doubtful entry is not watched; the lock is listed. With several slots any of several may go:
  *     the lock is listed, with a watch of the names. Own entries that stay bar the waiter's way:
  *     they will go without being watched, but a lost one is watched, and so is the waiter behind a
- *     shared one.
+ *     shared one. Any other waiter behind own entries is not watched: whether its entry is still
+ *     there matters when its turn comes (K3).
  * K3. Nobody bars its way: it holds, if it was *seen* since an entry was last taken out, since the
  *     number of slots was last learned, and since the last decision: what was seen before that may
  *     be gone. If not, it is watched, and the next waiter is judged.

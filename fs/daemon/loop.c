@@ -7,8 +7,8 @@
  *              ─► holds that have waited or lingered long enough ─► addresses
  *              ─► lc_process(): locks are handed over, ZooKeeper, timers, listings, questions
  *              ─► all changes are recorded (mount_records.h)
- *              ─► lc_send(): the turn's requests to ZooKeeper leave
  *              ─► the turn's answers to the kernel leave (answers.h)
+ *              ─► lc_send(): the turn's requests to ZooKeeper leave
  *
  * The poll array is made anew in every turn, since the ZooKeeper client may have opened a new
  * socket under the number of the old one.
@@ -306,14 +306,21 @@ static void finish_request(struct loop *loop)
 	answers_emit(loop->front);
 }
 
+/* The answers leave before the requests: on one host a lock passes without a request, and its next
+ * holder does not wait until the kernel has sent one. */
 static void finish_turn(struct loop *loop)
 {
+	struct frontend *front = loop->front;
+
 	log_tend();
 	record(loop);
-	guardian_free_released(loop->front->guardian);
-	if (loop->front->lc)
-		lc_send(loop->front->lc);
-	answers_emit(loop->front);
+	guardian_free_released(front->guardian);
+	answers_emit(front);
+	/* A file is closed when the kernel does not take the answer to its open. */
+	if (loop->fuse && mount_records_is_behind(&loop->mount_records))
+		record(loop);
+	if (front->lc)
+		lc_send(front->lc);
 }
 
 /* Whether to read once more after a read that gave no request. `error`: its errno. */

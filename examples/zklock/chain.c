@@ -49,6 +49,9 @@ struct chain {
 	size_t count;
 	struct step steps[STEPS_MAX];
 	size_t depth;
+	/* Of the last process that was looked at. Waiters of one parent are usual. */
+	pid_t parent, above;
+	bool below; /* that parent is `above`, or below it */
 };
 
 /* ---- who waits ---- */
@@ -112,26 +115,45 @@ static const char *host_of(const struct entry *entry)
 	return owner + strcspn(owner, "-");
 }
 
+static bool is_of_one_host(const struct entry *holder, const struct entry *waiter)
+{
+	return strcmp(host_of(holder), host_of(waiter)) == 0;
+}
+
+/* The names are compared first: to read an entry is a request. */
 static bool is_of_one_mount(const struct chain *chain, const struct queue *queue,
                             struct entry *holder, struct entry *waiter)
 {
+	if (!is_of_one_host(holder, waiter))
+		return false;
 	entry_read(chain->mount, queue->row->lock, waiter);
 	return strcmp(holder->session, "-") != 0 && strcmp(holder->session, waiter->session) == 0;
 }
 
-/* Whether the process of the holder waits by that entry, or one of its descendants does. The names
- * are compared first: to read an entry is a request. */
-static bool is_held_up(const struct chain *chain, const struct queue *queue, struct entry *holder,
+static bool is_below(struct chain *chain, pid_t pid, pid_t above)
+{
+	pid_t parent = tree_parent(pid);
+
+	if (parent != chain->parent || above != chain->above) {
+		chain->parent = parent;
+		chain->above = above;
+		chain->below = parent == above || tree_is_below(parent, above);
+	}
+	return chain->below;
+}
+
+/* Whether the process of the holder waits by that entry, or one of its descendants does. */
+static bool is_held_up(struct chain *chain, const struct queue *queue, struct entry *holder,
                        struct entry *waiter, bool *ret_below)
 {
 	pid_t above = atoi(holder->pid), pid = entry_pid(waiter);
 
 	if (waiter->held || above <= 0 || pid <= 0 || holder->foreign || waiter->foreign ||
-	    strcmp(host_of(holder), host_of(waiter)) != 0)
+	    !is_of_one_host(holder, waiter))
 		return false;
 	*ret_below = pid != above;
-	return (pid == above ||
-	        (health_sees_pids(chain->health, holder->session) && tree_is_below(pid, above))) &&
+	return (pid == above || (health_sees_pids(chain->health, holder->session) &&
+	                         is_below(chain, pid, above))) &&
 	       is_of_one_mount(chain, queue, holder, waiter);
 }
 

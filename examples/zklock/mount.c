@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define FILE_MAX (16 << 20)
+#define READ_BYTES 65536
 #define ANSWER_MS 10000 /* until then a good daemon has answered that needs no ensemble for it */
 
 /* ---- where it is ---- */
@@ -325,6 +326,7 @@ int mount_evict(const struct mount *mount, const char *lock, const char *entry)
 	return result < 0 && errno == EOPNOTSUPP ? evict_by_writing(mount, lock, file) : result;
 }
 
+/* A mount answers a read with all that it asks for, or with all that is left. */
 static char *read_all(int fd)
 {
 	size_t size = 0, length = 0;
@@ -332,8 +334,8 @@ static char *read_all(int fd)
 	ssize_t n;
 
 	do {
-		if (length + 65536 + 1 > size) {
-			char *more = realloc(data, size = size * 2 + 65536 + 1);
+		if (length + READ_BYTES + 1 > size) {
+			char *more = realloc(data, size = size * 2 + READ_BYTES + 1);
 
 			if (!more || size > FILE_MAX) {
 				free(more ? more : data);
@@ -342,13 +344,13 @@ static char *read_all(int fd)
 			}
 			data = more;
 		}
-		n = read(fd, data + length, 65536);
+		n = read(fd, data + length, READ_BYTES);
 		if (n < 0 && errno != EINTR) {
 			free(data);
 			return NULL;
 		}
 		length += n > 0 ? (size_t)n : 0;
-	} while (n != 0);
+	} while (n < 0 || n == READ_BYTES);
 	data[length] = '\0';
 	return data;
 }

@@ -20,9 +20,8 @@ bool tree_adopt(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* 0: it is gone; -1: no descriptor is left to see it. From `status`: `stat` waits for a process
- * that is in exec(2). */
-static pid_t parent_of(pid_t pid)
+/* From `status`: `stat` waits for a process that is in exec(2). */
+pid_t tree_parent(pid_t pid)
 {
 	char path[40], line[256];
 	int parent = 0;
@@ -42,7 +41,7 @@ static pid_t parent_of(pid_t pid)
 bool tree_is_below(pid_t pid, pid_t above)
 {
 	for (int i = 0; i < DEPTH_MAX && pid > 1; i++) {
-		pid = parent_of(pid);
+		pid = tree_parent(pid);
 		if (pid == above)
 			return true;
 	}
@@ -83,7 +82,7 @@ static struct family read_family(void)
 			room = more;
 		}
 		family.kin[family.count++] =
-			(struct kin){.pid = pid, .parent = parent_of(pid), .fd = -1};
+			(struct kin){.pid = pid, .parent = tree_parent(pid), .fd = -1};
 	}
 	if (proc)
 		closedir(proc);
@@ -119,10 +118,10 @@ static bool hold(struct kin *child)
 	pid_t parent;
 
 	child->fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
-	parent = parent_of(child->pid);
+	parent = tree_parent(child->pid);
 	if (parent < 0) { /* that was the last descriptor */
 		let_go(child);
-		parent = parent_of(child->pid);
+		parent = tree_parent(child->pid);
 	}
 	if (parent != child->parent)
 		let_go(child);

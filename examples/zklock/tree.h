@@ -16,6 +16,8 @@ bool tree_adopt(void);
  * user; where /proc hides those, 1 if no other child is left. */
 int tree_signal(int number);
 
+/* 0: it is gone; -1: no descriptor is left to see it. */
+pid_t tree_parent(pid_t pid);
 /* Whether `above` has started it, or has started who has. */
 bool tree_is_below(pid_t pid, pid_t above);
 

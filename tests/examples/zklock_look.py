@@ -123,24 +123,34 @@ def everything(a, b):
     until(lambda: errno_of(os.rmdir, a.path('two words')) == 0, 'the lock is removed')
 
 
+def asked_by_why(mount):
+    before = mount.metric('requests_total')
+    check('\n150 wait for it already\n' in check_run(mount, ['why', 'svcb'], 75, 'why'), 'why')
+    asked = mount.metric('requests_total') - before
+    check(asked < 50, f'zklock why asks {asked} times')
+
+
 def asked_by_ls(mount):
     before = mount.metric('requests_total')
     check_equal(len(check_run(mount, ['ls', 'svcb'], 0, 'ls').splitlines()), 1 + 151, 'a pipe gets all')
     return mount.metric('requests_total') - before
 
 
-def long_queue(server, a):
-    """What a look at a lock asks depends on its holders, not on its waiters; a terminal gets a hundred lines."""
+def add_waiters(server):
+    """150 of a mount on host a; they go with the client."""
     name = '_c_' + '-'.join(['12345678', '1234', '1234', '1234', '%012x']) + '-a.%d-lock-'
-    holder = a.take('svcb').held()
     client = server.client()
     for i in range(150):
         client.create('/locks/svcb/' + name % (i, 1000 + i), ephemeral=True, sequence=True)
+    return client
+
+
+def long_queue(server, a, b):
+    """What a look at a lock asks depends on its holders, not on its waiters; a terminal gets a hundred lines."""
+    holder = a.take('svcb').held()
+    client = add_waiters(server)
     queued(a, 'svcb', 151)
-    before = a.metric('requests_total')
-    check('\n150 wait for it already\n' in check_run(a, ['why', 'svcb'], 75, 'why'), 'why')
-    asked = a.metric('requests_total') - before
-    check(asked < 50, f'zklock why asks {asked} times')
+    asked_by_why(a)
     # A machine that stands still for a moment asks for some of them again.
     until(lambda: asked_by_ls(a) < 151 + 50, 'a pipe gets all by one walk')
     master, slave = os.openpty()
@@ -156,6 +166,14 @@ def long_queue(server, a):
     lines.close()
     check_equal((process.returncode, len(shown), shown[-1]),
                 (0, 1 + 100 + 1, 'and 51 more; zklock ls svcb | cat lists all'), shown[-2:])
+    holder.release()
+    client.close()
+    queued(a, 'svcb', 0)
+    # Of a holder on another mount, its own mount alone knows who is below it.
+    holder = b.take('svcb').held()
+    client = add_waiters(server)
+    queued(a, 'svcb', 151)
+    asked_by_why(a)
     holder.release()
     client.close()
     queued(a, 'svcb', 0)
@@ -380,6 +398,12 @@ def past(a, b):
     out = check_run(a, ['status'], 0, 'status')
     check(out.startswith(f'{a.directory}: the ensemble answers') and re.search(r'\nsession timeout +15\.0s\n', out), out)
     os.rmdir(a.path('public'))
+    # A text that one read does not bring whole.
+    for number in range(20):
+        check_run(a, ['-r', f'{number} ' + 'x' * 4000, 'svca', '--', 'true'], 0, 'a long reason')
+    until(lambda: len(a.read('.zklockfs', 'history')) > 80000, 'the last one has ended')
+    lines = check_run(a, ['history', 'svca'], 0, 'history').splitlines()[-20:]
+    check_equal([line.split()[-2] for line in lines], [str(number) for number in range(20)], 'all that have ended')
     check_run(None, ['-m', a.path('svca'), 'status'], 69, 'a part', 'is this the whole mount?')
 
 
@@ -562,7 +586,7 @@ def test(case):
     queue(a, b)
     everything(a, b)
     why(a, b)
-    long_queue(server, a)
+    long_queue(server, a, b)
     pages()
     others_mount(a, b, *fake)
     chains(a, b)

@@ -95,10 +95,12 @@ static void report_quorum(const struct settings *settings, size_t usable)
 	else if (alone)
 		log_line(RISK,
 		         "quorum: one server: there are no locks while it is down: use three");
-	else if (usable == 1)
-		log_line(RISK, "quorum: only one server can be used from here: name more");
+	else if (settings->count == 1)
+		log_line(RISK, "quorum: only one server is named: name the others, too");
 	else
-		log_line(OK, "quorum: %zu servers can be used", usable);
+		log_line(usable == 1 ? RISK : OK, "quorum: %zu of %zu servers can be used%s",
+		         usable, settings->count,
+		         usable == 1 ? " from here: there are no locks while it is down" : "");
 }
 
 static void report_tick(const struct settings *settings)
@@ -302,6 +304,7 @@ static void examine_ensemble(struct loop *loop, int64_t until_us)
 static void check_servers(struct loop *loop)
 {
 	int64_t until_us = clock_now_us() + options_start_timeout_us(loop->options);
+	char path[PATH_MAX];
 	int r;
 
 	/* A mount leaves out names that are slow to be found, and uses them later. */
@@ -309,8 +312,14 @@ static void check_servers(struct loop *loop)
 	r = start_find(loop, until_us);
 	/* From here on nothing reads the loop's signals: they end the process. */
 	signals_unblock_all();
-	if (r < 0)
+	if (r < 0) {
+		if (unit_meant(loop->options->source, path))
+			log_line(WRONG,
+			         "servers: %s is the name of a unit, and %s its mount point: "
+			         "zklockfs --check %s",
+			         loop->options->source, path, path);
 		return;
+	}
 	if (loop->servers.resolver.fd >= 0)
 		log_line(RISK, "servers: the name service does not answer for all of them: try "
 		               "again, or name addresses");
@@ -401,6 +410,28 @@ static void check_options_there(const struct options *options, const char *path)
 	free(text);
 }
 
+/* What programs find when the mount has ended. */
+static void check_below(const char *path)
+{
+	switch (unmounted_look_below(path)) {
+	case UNMOUNTED_USED:
+		log_line(RISK,
+		         "mount point: the directory below the mount is not empty: while nothing "
+		         "is mounted, programs find what is in it: unmount, and empty it");
+		break;
+	case UNMOUNTED_OPEN:
+		log_line(RISK,
+		         "mount point: files can be made in the directory below the mount while "
+		         "nothing is mounted: unmount; chmod 000, chattr +i");
+		break;
+	case UNMOUNTED_FOREIGN: /* as that of a user's mount is */
+	case UNMOUNTED_PROTECTED:
+	case UNMOUNTED_OTHER:
+	case UNMOUNTED_UNKNOWN:
+		break;
+	}
+}
+
 #define TAKEN "; a start is refused until it is unmounted"
 
 static void check_mount_there(const struct options *options, const char *path)
@@ -409,6 +440,7 @@ static void check_mount_there(const struct options *options, const char *path)
 	FILE *file;
 
 	check_options_there(options, path);
+	check_below(path);
 	snprintf(status, sizeof(status), "%s/.zklockfs/status", path);
 	file = fopen(status, "re");
 	if (file && fgets(line, sizeof(line), file))
@@ -476,16 +508,42 @@ static bool has_unit(void)
 	return false;
 }
 
+/* systemd takes the last of two lines of one name, and every name. */
+static void check_settings(const char *path)
+{
+	char file[UNIT_FILE_MAX], *line = NULL;
+	FILE *settings = fopen(unit_settings(path, file), "re");
+	unsigned options = 0, servers = 0;
+	size_t size = 0;
+
+	while (settings && getline(&line, &size, settings) >= 0) {
+		const char *name = line + strspn(line, " \t");
+
+		options += strncmp(name, "OPTIONS=", 8) == 0;
+		servers += strncmp(name, "SERVERS=", 8) == 0;
+		if (strncmp(name, "OPTION=", 7) == 0 || strncmp(name, "SERVER=", 7) == 0)
+			log_line(RISK, "unit: %s: %.6s= is no setting: write %.6sS=", file, name,
+			         name);
+	}
+	if (options > 1 || servers > 1)
+		log_line(RISK,
+		         "unit: %s: %u lines are %s=, and only the last counts: make them one line",
+		         file, options > 1 ? options : servers,
+		         options > 1 ? "OPTIONS" : "SERVERS");
+	free(line);
+	if (settings)
+		fclose(settings);
+}
+
 /* The two names differ where the mount point has a dash, and a shell takes a backslash away. */
 static void tell_unit(const char *path)
 {
-	char name[UNIT_NAME_MAX], file[UNIT_NAME_MAX];
+	char name[UNIT_NAME_MAX], file[UNIT_FILE_MAX];
 
+	check_settings(path);
 	if (has_unit())
-		log_line(OK,
-		         "unit: systemctl enable --now 'zklockfs@%s', with its settings in "
-		         "/etc/zklockfs/%s.conf",
-		         unit_name(path, name), unit_file(path, file));
+		log_line(OK, "unit: systemctl enable --now 'zklockfs@%s', with its settings in %s",
+		         unit_name(path, name), unit_settings(path, file));
 	else
 		log_line(OK, "unit: no zklockfs@.service is installed: a mount at boot needs it, "
 		             "or a line in fstab");
@@ -496,11 +554,13 @@ static int look_at_mountpoint(void *ctx)
 	const struct options *options = ctx;
 	char *path = realpath(options->mountpoint, NULL);
 	const char *why = path ? mountpoint_refusal(path) : strerror(errno);
+	char advice[UNIT_ADVICE_MAX];
 
 	if (path && strcmp(path, "/") != 0 && mountpoint_is_zklockfs(path))
 		check_mount_there(options, path);
 	else if (!path)
-		log_line(WRONG, "mount point: %s: %s", options->mountpoint, why);
+		log_line(WRONG, "mount point: %s: %s%s", options->mountpoint, why,
+		         unit_advice(options->mountpoint, advice));
 	else if (why)
 		log_line(WRONG, "mount point: %s", why);
 	else

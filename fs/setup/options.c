@@ -8,6 +8,7 @@
 #include "setup/mountpoint.h"
 #include "setup/options_file.h"
 #include "setup/source.h"
+#include "setup/unit_name.h"
 #include "tree/facts.h"
 
 #include <errno.h>
@@ -219,7 +220,7 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 {
 	const char *slash = strchrnul(raw->source, '/');
 	const char *why;
-	char *end;
+	char *end, meant[PATH_MAX];
 
 	options->source = strdup(raw->source);
 	options->servers = strndup(raw->source, (size_t)(slash - raw->source));
@@ -230,6 +231,10 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 	     end > options->root + 1 && end[-1] == '/';)
 		*--end = '\0';
 	why = servers_wrong(options->servers, raw->source, raw->mountpoint);
+	if (why && unit_meant(options->servers, meant))
+		return complain(ret_status, EXIT_USAGE,
+		                "'%s' is the name of a unit: name the mount point, %s",
+		                options->servers, meant);
 	if (why)
 		return complain(ret_status, EXIT_USAGE, "bad server list '%s': %s",
 		                options->servers, why);
@@ -777,6 +782,7 @@ static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source
 	char *servers = text ? line_value(text, "servers") : NULL;
 	char *root = text ? line_value(text, "root") : NULL;
 	bool ok = servers && root && asprintf(ret_source, "%s%s", servers, root) >= 0;
+	char advice[UNIT_ADVICE_MAX];
 
 	for (const struct kept *kept = kept_options; ok && kept->name; kept++) {
 		char *value = is_argument(kept) ? NULL : line_value(text, kept->name);
@@ -787,10 +793,11 @@ static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source
 	free(servers);
 	free(root);
 	if (!ok)
-		complain(ret_status, EXIT_MOUNT, "%s: %s%s", mountpoint,
+		complain(ret_status, EXIT_MOUNT, "%s: %s%s%s", mountpoint,
 		         text      ? strerror(ENOMEM)
 		         : silence ? silence
 		                   : why,
+		         text || silence ? "" : unit_advice(mountpoint, advice),
 		         raw->check && !text
 		                 ? "; to check what a mount needs, name the servers, too"
 		                 : "");

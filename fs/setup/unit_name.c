@@ -2,7 +2,10 @@
 #include "setup/unit_name.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.";
 
@@ -36,4 +39,64 @@ const char *unit_file(const char *path, char name[UNIT_NAME_MAX])
 			*to++ = *from;
 	*to = '\0';
 	return name;
+}
+
+const char *unit_settings(const char *path, char file[UNIT_FILE_MAX])
+{
+	char name[UNIT_NAME_MAX];
+
+	snprintf(file, UNIT_FILE_MAX, "/etc/zklockfs/%s.conf", unit_file(path, name));
+	return file;
+}
+
+/* Takes back what unit_name() does. */
+static void unit_unescape(const char *name, size_t len, char path[PATH_MAX])
+{
+	size_t n = 0;
+	unsigned byte;
+
+	path[n++] = '/';
+	for (const char *end = name + len; name < end && n + 1 < PATH_MAX; name++) {
+		if (*name == '-') {
+			path[n++] = '/';
+		} else if (name + 4 <= end && sscanf(name, "\\x%2x", &byte) == 1) {
+			path[n++] = (char)byte;
+			name += 3;
+		} else {
+			path[n++] = *name;
+		}
+	}
+	path[n] = '\0';
+}
+
+const char *unit_meant(const char *word, char path[PATH_MAX])
+{
+	static const char begin[] = "zklockfs@", end[] = ".service";
+	size_t len;
+	struct stat st;
+
+	if (strncmp(word, begin, strlen(begin)) == 0)
+		word += strlen(begin);
+	len = strlen(word);
+	if (len > strlen(end) && strcmp(word + len - strlen(end), end) == 0)
+		len -= strlen(end);
+	if (len == 0 || strchr(word, '/'))
+		return NULL;
+	unit_unescape(word, len, path);
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? path : NULL;
+}
+
+const char *unit_advice(const char *word, char text[UNIT_ADVICE_MAX])
+{
+	char path[PATH_MAX], file[UNIT_FILE_MAX], name[UNIT_NAME_MAX];
+	char *real = realpath(word, NULL);
+
+	*text = '\0';
+	if (real && access(unit_settings(real, file), F_OK) == 0)
+		snprintf(text, UNIT_ADVICE_MAX, "; this mounts it: systemctl start 'zklockfs@%s'",
+		         unit_name(real, name));
+	else if (!real && unit_meant(word, path))
+		snprintf(text, UNIT_ADVICE_MAX, "; name the mount point, %s", path);
+	free(real);
+	return text;
 }

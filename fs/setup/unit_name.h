@@ -17,4 +17,15 @@ const char *unit_name(const char *path, char name[UNIT_NAME_MAX]);
  * takes them away. Returns `name`. */
 const char *unit_file(const char *path, char name[UNIT_NAME_MAX]);
 
+/* The file of its settings, with its path. Returns `file`. */
+#define UNIT_FILE_MAX (UNIT_NAME_MAX + 32)
+const char *unit_settings(const char *path, char file[UNIT_FILE_MAX]);
+/* Somebody may name a unit, `zklockfs@mnt-locks` or only `mnt-locks`: writes its mount point, if
+ * that is a directory. Returns `path`, or NULL. */
+const char *unit_meant(const char *word, char path[PATH_MAX]);
+/* Writes what ends a line that says that nothing is mounted there: the unit that mounts there, or
+ * the mount point that was meant. Returns `text`; "": nothing. */
+#define UNIT_ADVICE_MAX (UNIT_NAME_MAX + 64)
+const char *unit_advice(const char *word, char text[UNIT_ADVICE_MAX]);
+
 #endif

@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +91,23 @@ enum unmounted_state unmounted_look(const char *mountpoint)
 		return UNMOUNTED_UNKNOWN;
 	state = find_state(fd);
 	close(fd);
+	return state;
+}
+
+/* A copy of the mount that the directory is in has no other mounts. */
+enum unmounted_state unmounted_look_below(const char *mountpoint)
+{
+	const char *name = strrchr(mountpoint, '/') + 1;
+	char *above = strndup(mountpoint, (size_t)(name - mountpoint));
+	int tree = above ? open_tree(AT_FDCWD, above, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC) : -1;
+	int fd = tree < 0 ? -1 : openat(tree, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	enum unmounted_state state = fd < 0 ? UNMOUNTED_UNKNOWN : find_state(fd);
+
+	if (fd >= 0)
+		close(fd);
+	if (tree >= 0)
+		close(tree);
+	free(above);
 	return state;
 }
 

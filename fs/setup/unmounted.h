@@ -18,6 +18,9 @@ enum unmounted_state {
 
 /* Changes nothing. */
 enum unmounted_state unmounted_look(const char *mountpoint);
+/* The same of what a mount at this absolute path hides. For root alone: others get
+ * UNMOUNTED_UNKNOWN. */
+enum unmounted_state unmounted_look_below(const char *mountpoint);
 /* Makes it unusable if it is UNMOUNTED_OPEN, and logs what was done, or why it was not. */
 void unmounted_protect(const char *mountpoint);
 

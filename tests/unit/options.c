@@ -555,6 +555,11 @@ static void sources_with_their_reason(void **state)
 	PARSE(&run, "--check", "/usr");
 	expect_refused(&run, 32, "no zklockfs is mounted there; to check what a mount needs, name",
 	               "a mount point, and no servers");
+	PARSE(&run, "--check", "zklockfs@proc-self");
+	expect_refused(&run, 1,
+	               "'zklockfs@proc-self' is the name of a unit: name the mount point, "
+	               "/proc/self;",
+	               "a unit");
 	PARSE(&run, "--reload");
 	expect_refused(&run, 1, "no mount point given", "--reload alone");
 }

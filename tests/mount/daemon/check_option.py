@@ -163,7 +163,7 @@ def strangers(checks):
         address = fake(answer)
         checks.says(32, [f'wrong  server {address}: {text}'], address)
     address = turns_away()
-    checks.says(32, [f'ok     server {address}: ZooKeeper 3.9.4, follower', 'risk   quorum: only one server', 'ok     tickTime',
+    checks.says(32, [f'ok     server {address}: ZooKeeper 3.9.4, follower', 'risk   quorum: only one server is named', 'ok     tickTime',
                      f'risk   server {address}: does not show whether it is of the ensemble', f'wrong  no ZooKeeper server answered at {address} within 10000 ms'], address)
     stopped_meanwhile()
     connects_late()
@@ -281,6 +281,16 @@ def mount_points(checks, source):
     until(lambda: 'state: ready' in command([ZKLOCKFS, '--check', source, point])[1], 'it goes on')
     status, out, err = command(without_pidfd([ZKLOCKFS, '--check', source, point]))
     check(status == 0 and 'state: ready' in out and 'does not answer' not in out, f'without pidfd_open(2): {status}, {out}{err}')
+    below = 'the directory below the mount'
+    check(below not in command([ZKLOCKFS, '--check', point])[1], 'what nobody can use')
+    set_immutable_below(point, False)
+    at(point, 0, f'risk   mount point: files can be made in {below}')
+    with open(under(point) + '/file', 'w', encoding='ascii'):
+        pass
+    out = command([ZKLOCKFS, '--check', point])[1]
+    check(f'risk   mount point: {below} is not empty' in out, out)
+    os.unlink(under(point) + '/file')
+    set_immutable_below(point, True)
     check_equal(libc.umount2(os.fsencode(point), 0), 0, 'umount')
     until(lambda: not checks.case.daemons(), 'the daemon ends')
     at(point, 0, 'ok     mount point: nobody can make files there')
@@ -309,6 +319,55 @@ def mount_points(checks, source):
     os.mkdir(mine + '/build')
     at(mine, 0, 'risk   mount point: it is not empty')
     at(mine, None, '/etc/fuse.conf', '-o', 'allow_other', user=ALICE)
+
+
+def units(checks, source):
+    """The settings of a unit, and where its name stands for its mount point."""
+    point, etc = checks.case.mount_point(), checks.case.directory + '/etc'
+    check_equal(command(['cp', '-a', '/etc', etc])[0], 0, 'another /etc')
+    os.makedirs(etc + '/zklockfs', exist_ok=True)
+    check_equal(command(['mount', '--bind', etc, '/etc'])[0], 0, 'another /etc')
+    name = point.strip('/').replace('-', '\\x2d').replace('/', '-')
+    file = f"/etc/zklockfs/{name.replace(chr(92), '')}.conf"
+
+    def says(text, *lines, never=()):
+        with open(file, 'w', encoding='ascii') as settings:
+            settings.write(text)
+        out = command([ZKLOCKFS, '--check', source, point])[1]
+        check(all(f'risk   unit: {file}: {line}\n' in out for line in lines) and out.count('risk   unit:') == len(lines),
+              f'{text!r}: {out}')
+
+    says(f'SERVERS={source}\n#OPTIONS=-o audit\nOPTIONS=-o retry=1m\n')
+    says(f'SERVERS={source}\nOPTIONS=-o retry=1m\n  OPTIONS=-o audit\n', '2 lines are OPTIONS=, and only the last counts: make them one line')
+    says(f'SERVERS={source}\nSERVERS={source}\n', '2 lines are SERVERS=, and only the last counts: make them one line')
+    says(f'SERVER={source}\nOPTION=-o audit\n', 'SERVER= is no setting: write SERVERS=', 'OPTION= is no setting: write OPTIONS=')
+    for word in ('--check', '--reload'):
+        got, _, err = command([ZKLOCKFS, word, point])
+        check(got == 32 and f"{point}: no zklockfs is mounted there; this mounts it: systemctl start 'zklockfs@{name}'" in err, err)
+    got, _, err = command([ZKLOCKFS, '--reload', name])
+    check(got == 32 and f'no zklockfs is mounted there; name the mount point, {point}\n' in err, err)
+    out = command([ZKLOCKFS, '--check', source, name])[1]
+    check(f'wrong  mount point: {name}: No such file or directory; name the mount point, {point}\n' in out, out)
+    for word in (name, f'zklockfs@{name}.service'):
+        got, _, err = command([ZKLOCKFS, '--check', word])
+        check(got == 1 and f"'{word}' is the name of a unit: name the mount point, {point}; try" in err, err)
+    # A name that could be a server's.
+    got, out, _ = command([ZKLOCKFS, '--check', 'dev-shm'])
+    check(got == 32 and 'wrong  servers: dev-shm is the name of a unit, and /dev/shm its mount point: zklockfs --check /dev/shm\n' in out, out)
+    check_equal(command(['umount', '/etc'])[0], 0, 'umount')
+
+
+def under(point):
+    """The directory below a mount, elsewhere."""
+    elsewhere = os.path.dirname(point) + '/elsewhere'
+    if not os.path.isdir(elsewhere):
+        os.mkdir(elsewhere)
+        check_equal(command(['mount', '--bind', os.path.dirname(point), elsewhere])[0], 0, 'another place')
+    return f'{elsewhere}/{os.path.basename(point)}'
+
+
+def set_immutable_below(point, on):
+    check_equal(set_immutable(under(point), on), not on, 'it was immutable')
 
 
 def clocks(point):
@@ -378,6 +437,7 @@ def test(case):
     tree = server.tree('/locks')
     refused_alike(checks, source)
     mount_points(checks, source)
+    units(checks, source)
     few_rights(source)
     limited_waits(checks, source)
     # Clients of the test send no pings: this server ends their sessions after 40 s.

@@ -186,8 +186,7 @@ static void tell_holding(const struct chain *chain, const struct entry *entry)
 
 	printf(entry->shared ? "shared by " : "held by ");
 	tell_process(entry);
-	printf(" for %s: %s\n", ms < 0 ? "a moment" : span_format(age, ms),
-	       clean(reason, sizeof(reason), entry->reason));
+	printf(" for %s%s\n", ms < 0 ? "a moment" : span_format(age, ms), entry_why(entry, reason));
 }
 
 /* `and` goes on in the line of its holder. */

@@ -182,6 +182,16 @@ const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX])
 	return buffer;
 }
 
+const char *entry_why(const struct entry *entry, char buffer[CLEAN_MAX])
+{
+	*buffer = '\0';
+	if (strcmp(entry->reason, "-") != 0 && strcmp(entry->reason, entry->command) != 0) {
+		strcpy(buffer, ": ");
+		clean(buffer + 2, CLEAN_MAX - 2, entry->reason);
+	}
+	return buffer;
+}
+
 void entries_free(struct entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -5,6 +5,7 @@
 #ifndef ZKLOCK_ENTRY_H
 #define ZKLOCK_ENTRY_H
 
+#include "clean.h"
 #include "mount.h"
 
 #include <stdint.h>
@@ -36,6 +37,9 @@ int64_t entry_age(const struct entry *entry, const struct health *health);
  * `_`, as in `holder`: nobody can write more into a line than that. */
 #define ENTRY_WHO_MAX 200
 const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX]);
+/* As `: nightly backup`; "" if there is no reason, or only the name of the program, which zklock
+ * gives without -r and entry_who() has already. */
+const char *entry_why(const struct entry *entry, char buffer[CLEAN_MAX]);
 /* It is of a process that has started this one: who waits for it waits for ever. */
 bool entry_is_own(const struct entry *entry, const struct health *health);
 /* Of its name what is behind number and mode: `PID-HOST`, or `foreign`. */

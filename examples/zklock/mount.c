@@ -33,11 +33,14 @@ static _Noreturn void cannot_open(const char *path)
 	err(EX_UNAVAILABLE, "%s", path);
 }
 
-static _Noreturn void not_mounted(const char *path)
+/* `real`: its path, resolved. */
+static _Noreturn void not_mounted(const char *path, const char *real)
 {
+	char unit[PLACE_UNIT_MAX];
+
 	if (open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) < 0)
 		cannot_open(path);
-	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there", path);
+	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there%s", path, place_unit(real, unit));
 }
 
 /* A file of the same name on another filesystem would look like a lock and be none. */
@@ -83,7 +86,7 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 		mount->place = places_around(&mount->places, mount->real);
 	}
 	if (given && !mount->place)
-		not_mounted(given);
+		not_mounted(given, mount->real);
 	if (!mount->place)
 		mount->place = places_only(&mount->places);
 	if (!given) {

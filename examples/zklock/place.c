@@ -3,6 +3,7 @@
 
 #include "clean.h"
 
+#include <dirent.h>
 #include <err.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #define TYPE "fuse.zklockfs"
 #define LINKS_MAX 40
+#define SETTINGS ".conf"
 
 const char *place_skip(const char *path, const char *directory)
 {
@@ -142,13 +144,49 @@ void places_free(struct places *places)
 	*places = (struct places){.count = 0};
 }
 
+/* ---- the one that is not there ---- */
+
+/* False: it is no file of settings, or lacks the backslashes of its unit's name. */
+static bool find_mountpoint(const char *file, char mountpoint[NAME_MAX + 2])
+{
+	size_t n = strlen(file);
+
+	if (n <= strlen(SETTINGS) || strcmp(file + n - strlen(SETTINGS), SETTINGS) != 0 ||
+	    strstr(file, "x2d"))
+		return false;
+	snprintf(mountpoint, NAME_MAX + 2, "/%.*s", (int)(n - strlen(SETTINGS)), file);
+	for (char *dash = mountpoint; (dash = strchr(dash, '-'));)
+		*dash = '/';
+	return true;
+}
+
+const char *place_unit(const char *path, char text[PLACE_UNIT_MAX])
+{
+	DIR *settings = opendir("/etc/zklockfs");
+	char mountpoint[NAME_MAX + 2];
+	struct dirent *file;
+	unsigned count = 0;
+
+	while (settings && (file = readdir(settings)))
+		if (find_mountpoint(file->d_name, mountpoint) &&
+		    (!path || place_skip(path, mountpoint)) && ++count)
+			snprintf(text, PLACE_UNIT_MAX,
+			         "; this mounts it: systemctl start zklockfs@%.*s",
+			         (int)strlen(mountpoint + 1), file->d_name);
+	if (settings)
+		closedir(settings);
+	if (count != 1)
+		*text = '\0';
+	return text;
+}
+
 /* ---- the one that is meant ---- */
 
 /* Of several ways to one mount the first, a whole one rather than a part. */
 const struct place *places_only(const struct places *places)
 {
 	const struct place *chosen = NULL, *end = places->list + places->count;
-	char shown[CLEAN_MAX];
+	char shown[CLEAN_MAX], unit[PLACE_UNIT_MAX];
 
 	for (const struct place *place = places->list; place < end; place++) {
 		if (!place->trusted)
@@ -164,7 +202,8 @@ const struct place *places_only(const struct places *places)
 			chosen = place;
 	}
 	if (!chosen)
-		errx(EX_UNAVAILABLE, "no zklockfs is mounted here, see zklockfs(8)");
+		errx(EX_UNAVAILABLE, "no zklockfs is mounted here%s",
+		     *place_unit(NULL, unit) ? unit : ", see zklockfs(8)");
 	return chosen;
 }
 

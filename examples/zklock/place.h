@@ -36,6 +36,11 @@ const struct place *places_only(const struct places *places);
 char *places_resolve(const struct places *places, const char *path);
 /* The innermost in which a resolved path lies; NULL: it lies in none. */
 const struct place *places_around(const struct places *places, const char *path);
+/* Writes what ends a line that says that nothing is mounted around a resolved path, or anywhere
+ * (NULL): how the unit that has settings for it is started. Returns `text`; "": none has, or
+ * several. */
+#define PLACE_UNIT_MAX 400
+const char *place_unit(const char *path, char text[PLACE_UNIT_MAX]);
 /* What of a path is behind that directory; NULL: it does not lie there. */
 const char *place_skip(const char *path, const char *directory);
 

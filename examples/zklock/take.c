@@ -143,9 +143,8 @@ static void tell_holder(const struct take *take, const struct lock *lock)
 
 		entry_read(take->mount, lock->name, entry);
 		ms = entry_age(entry, NULL);
-		warnx("  held by %s for %s: %s", entry_who(entry, who),
-		      ms < 0 ? "a moment" : span_format(age, ms),
-		      clean(reason, sizeof(reason), entry->reason));
+		warnx("  held by %s for %s%s", entry_who(entry, who),
+		      ms < 0 ? "a moment" : span_format(age, ms), entry_why(entry, reason));
 		tell_own(take, entry);
 	}
 	entries_free(entries, count);

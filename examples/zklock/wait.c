@@ -50,10 +50,10 @@ static void describe(const struct lock *lock, const struct health *health,
 	if (before)
 		snprintf(place, sizeof(place), "; %zu before you", before);
 	snprintf(line->text, sizeof(line->text),
-	         "%.1000s: waiting for %s%s, which %s held it for %s: %.4100s%s%s",
+	         "%.1000s: waiting for %s%s, which %s held it for %s%.4100s%s%s",
 	         clean(name, sizeof(name), lock->name), entry_who(holder, who), others,
 	         more ? "have" : "has", held_ms < 0 ? "a moment" : span_format(age, held_ms),
-	         clean(reason, sizeof(reason), holder->reason), place,
+	         entry_why(holder, reason), place,
 	         entry_is_own(holder, health) ? "; this is your own hold: use -R" : "");
 	snprintf(line->key, sizeof(line->key), "%.1000s %.24s %.300s %zu %zu %.2000s", lock->name,
 	         holder->token, holder->name, more, before, holder->reason);

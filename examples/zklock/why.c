@@ -167,9 +167,8 @@ static void tell_entry(struct queue *queue, struct entry *entry)
 	if (!entry->text)
 		return;
 	ms = entry_age(entry, queue->health);
-	printf("%s by %s for %s: %s\n", entry->shared ? "shared" : "held", entry_who(entry, who),
-	       ms < 0 ? "a moment" : span_format(age, ms),
-	       clean(reason, sizeof(reason), entry->reason));
+	printf("%s by %s for %s%s\n", entry->shared ? "shared" : "held", entry_who(entry, who),
+	       ms < 0 ? "a moment" : span_format(age, ms), entry_why(entry, reason));
 	if (entry->kept)
 		tell_kept(queue);
 	tell_process(queue, entry);

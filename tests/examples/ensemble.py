@@ -8,11 +8,12 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
 import types
 
 from gate import EXAMPLES, Gate, check, check_equal, command
-from harness import ZKLOCKFS, ZOOKEEPER_JARS, libc, run, until
+from harness import ZKLOCKFS, ZOOKEEPER_JARS, libc, run, spawn, until
 from printed import indented, shown
 
 PAGE, PRINTED = 'fs/pages/zklockfs-ensemble.7.md', '3.9.4'
@@ -50,7 +51,7 @@ class Host:
     def done(self, text):
         """What is typed on this host; what it prints."""
         status, out, err = command(['bash', '-e', '-c', text], env=self.environ, cwd=self.work)
-        check_equal((status, ''.join(line for line in err.splitlines(True) if 'warning: ' not in line)), (0, ''), text)
+        check_equal((status, ''.join(line for line in err.splitlines(True) if 'warning: ' not in line and not line.startswith('waits: '))), (0, ''), text)
         return out
 
     def install(self, version):
@@ -130,6 +131,11 @@ def alone(host):
         lines = out.splitlines()
         return (status, err, lines[2]) == (1, '', 'zk3 - Connection refused') and 'zk1 - runs, and has no quorum' in lines
     until(said, 'a server without a quorum, and one that does not run')
+    # Who waits for a server is told what it does.
+    waits = spawn(['./status', '-w', 'zk3'], env=host.environ, cwd=host.work, stderr=subprocess.PIPE, text=True)
+    check_equal(waits.stderr.readline(), 'waits: zk3 - Connection refused\n', 'status -w')
+    waits.kill()
+    waits.communicate()
 
 
 def checked(host, point):

@@ -213,6 +213,19 @@ def why(a, b):
     check_equal(check_run(a, ['ls'], 0, 'ls').splitlines()[1].split()[8], '2/2', 'how many of how many')
     other.release()
     holder.release()
+    # Where no reason is given, none is printed, and no name of a program twice.
+    holder = b.take('svca').held()
+    by_zklock = start(b, 'svca', '--', 'sleep', '1000')
+    until(lambda: 'reason=sleep\n' in a.read('svca', 'holder'), 'two hold')
+    out = check_run(a, ['why', 'svca'], 75, 'why')
+    check(re.match(rf'held by process {holder.pid} \(python3\) on b for [^:\n]+\nheld by process \d+ \(sleep\) on b for [^:\n]+\n', out), out)
+    holder.release()
+    set_slots(a, 'svca', 1)
+    refusal = zklock(a, '-n', 'svca', '--', 'true')[2]
+    check(re.search(r'  held by process \d+ \(sleep\) on b for [^:\n]+$', refusal, re.MULTILINE), refusal)
+    by_zklock.terminate()
+    by_zklock.communicate()
+    set_slots(a, 'svca', 2)
     says(['svca'], 77, 'you (user 1002) may not write to its lock files', BOB)
     # One's own.
     out = check_run(a, ['svcb', '--', 'sh', '-c', f'{ZKLOCK} why svcb; echo $?'], 0, "one's own")

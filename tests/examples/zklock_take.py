@@ -298,6 +298,31 @@ def mistakes(case, a):
         got, out, err = command([*wrap, ZKLOCK, 'svca', '--', 'true'], env=environment())
         check_equal(got, status, f'{len(wrap) - 6} mounts taken away: {out}{err}')
     check('no zklockfs is mounted' in err, err)
+    named_by_settings(case, both, mounts)
+
+
+def named_by_settings(case, without, mounts):
+    """The unit that has settings for the path that is meant, or is the only one."""
+    etc, bare = case.directory + '/etc', case.mount_point()
+    check_equal(command(['cp', '-a', '/etc', etc])[0], 0, 'another /etc')
+    os.makedirs(etc + '/zklockfs')
+    for source, target in ((etc, '/etc'), (bare, '/mnt')):
+        check_equal(command(['mount', '--bind', source, target])[0], 0, target)
+
+    def says(names, words, text):
+        for name in names:
+            with open(f'/etc/zklockfs/{name}', 'w', encoding='ascii'):
+                pass
+        got, _, err = command([*without, *mounts, ZKLOCK, *words, 'svca', '--', 'true'], env=environment())
+        check(got == 69 and err.endswith(text + '\n'), f'{names} {words}: {err!r} and not {text!r}')
+    this = '; this mounts it: systemctl start zklockfs@'
+    says(['password', 'srv-zkx2dlocks.conf'], [], 'no zklockfs is mounted here, see zklockfs(8)')
+    says(['srv-locks.conf'], [], f'no zklockfs is mounted here{this}srv-locks')
+    says([], ['-m', '/mnt'], '/mnt: no zklockfs is mounted there')
+    says(['mnt.conf'], ['-m', '/mnt'], f'/mnt: no zklockfs is mounted there{this}mnt')
+    says([], [], 'no zklockfs is mounted here, see zklockfs(8)')
+    for target in ('/mnt', '/etc'):
+        check_equal(command(['umount', target])[0], 0, 'umount')
 
 
 def test(case):

@@ -43,6 +43,11 @@ def stands_elsewhere(text):
         check(not line or line in lines or re.sub(r'^0 3 \* \* \* root ', '', line) in crontab(), f'no test runs {line}')
 
 
+def servers(text):
+    """What each does instead differs: the test has one, which stands still."""
+    return re.sub(r'(; N\.N\.N\.N:N: [^;\n]*)+$', '; each server', text, flags=re.MULTILINE)
+
+
 class Hosts:
     def __init__(self, gate, mounts):
         self.gate, self.mounts = gate, dict(zip(('web1', 'web2'), mounts))
@@ -59,7 +64,7 @@ class Hosts:
                 continue
             self.shells[host].type(typed)
             said = self.shells[host].said(BUSY if typed.startswith('zklock why') else 0)
-            check_equal(shape(said), shape(output), f'{host}$ {typed}')
+            check_equal(servers(shape(said)), servers(shape(output)), f'{host}$ {typed}')
             self.seen(host, typed)
 
     def seen(self, host, typed):
@@ -114,6 +119,7 @@ def test(case):
         outage = 'does not answer' in text
         if outage:
             server.freeze()
+            until(lambda: mounts[0].status()['state'] == 'lost' and mounts[0].status()['servers_tried'] != '-', 'the outage is known')
         hosts.play(text)
         if outage:
             server.thaw()

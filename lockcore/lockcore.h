@@ -477,7 +477,7 @@ int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
                struct lc_call **ret_call);
 
 /* When the session of that entry of a mount was renewed last, by the ensemble's clock. -ENOENT: the
- * session has ended; -EINVAL: it is no entry of a mount. */
+ * session has ended; -EINVAL: it is no entry of a mount. `renewed_ms`: -1 with an error. */
 typedef void lc_renewed_fn(void *ctx, int err, int64_t renewed_ms);
 int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc_renewed_fn *done,
                void *ctx, struct lc_call **ret_call);

@@ -176,8 +176,6 @@ static void renewed_read(void *ctx, int err, int64_t renewed_ms)
 	}
 	if (err == 0)
 		opening->renewed_ago_ms = ago_ms(front, renewed_ms);
-	else
-		renewed_ms = -1;
 	if (info)
 		*life_of(front, info) = (struct life){info->session, renewed_ms, opening->asked_us};
 	if (info)

@@ -57,7 +57,7 @@ static char *read_text(const char *mountpoint)
 {
 	size_t room = 65536, len = 0;
 	int fd = options_file_open(mountpoint, O_RDONLY);
-	char *text = fd < 0 ? NULL : malloc(room);
+	char *text = fd < 0 ? NULL : calloc(1, room);
 	ssize_t n = -1;
 
 	while (text && len + 1 < room && (n = read(fd, text + len, room - 1 - len)) > 0)
@@ -68,8 +68,6 @@ static char *read_text(const char *mountpoint)
 		free(text);
 		return NULL;
 	}
-	if (text)
-		text[len] = '\0';
 	return text;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "host/process.h"
 
+#include "host/proc.h"
 #include "pure/codec.h"
 #include "unit.h"
 
@@ -127,12 +128,34 @@ static void a_life_over_a_crash(void **state)
 	end_one(other);
 }
 
+/* A want of descriptors or memory counts, and no process that has ended. */
+static void what_is_scarce(void **state)
+{
+	static const struct {
+		int result, error;
+		bool counts;
+	} rows[] = {
+		{-1, EMFILE, true},  {-1, ENFILE, true}, {-1, ENOMEM, true},
+		{-1, ENOENT, false}, {-1, ESRCH, false}, {3, EMFILE, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		unsigned before = proc_scarce();
+
+		errno = rows[i].error;
+		assert_int_equal(proc_opened(rows[i].result), rows[i].result);
+		expect(proc_scarce() - before == rows[i].counts, "row %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_is),
 		cmocka_unit_test(whom_it_obeys),
 		cmocka_unit_test(a_life_over_a_crash),
+		cmocka_unit_test(what_is_scarce),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,6 +255,24 @@ static void opener_and_heir_are_stopped(void **state)
 	end(&scene);
 }
 
+/* The opener has lost another lock, too, whose file has a lower number and is open nowhere. */
+static void an_heir_of_the_second_file_is_stopped(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	scene.page->slots[1] = scene.page->slots[0];
+	scene.page->slots[1].ino = 1;
+	scene.page->used = 2;
+	assert_true(search_note(scene.search).due);
+	while (!has_ended(scene.opener))
+		tend(&scene);
+	search_all(&scene);
+	assert_true(search_found(scene.search));
+	end(&scene);
+}
+
 /* It lives on, also when it is looked at no more. Where no child has looked at it for long, it is
  * stopped. */
 static void whoever_has_closed_is_left_alone(void **state)
@@ -647,6 +665,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opener_and_heir_are_stopped),
+		cmocka_unit_test(an_heir_of_the_second_file_is_stopped),
 		cmocka_unit_test(whoever_has_closed_is_left_alone),
 		cmocka_unit_test(a_look_that_hangs_delays_no_opener),
 		cmocka_unit_test(a_look_that_dies_delays_no_opener),

@@ -413,9 +413,11 @@ static void for_who_opens(void **state)
 	assert_null(info_at(snapshot, &entries[1], ASKED_US));
 	assert_non_null(snapshot_facts(snapshot, find(snapshot, &entries[1])));
 	assert_non_null(info_at(snapshot, &entries[2], ASKED_US));
-	/* An answer that comes late, of a reading before the last one, is not kept. */
+	/* An answer that is not of the last reading is not kept. */
 	learn(snapshot, find(snapshot, &entries[0]), 0);
 	assert_null(info_at(snapshot, &entries[0], ASKED_US));
+	learn(snapshot, find(snapshot, &entries[3]), 3);
+	assert_null(info_at(snapshot, &entries[3], ASKED_US));
 	snapshot_free(snapshot);
 }
 

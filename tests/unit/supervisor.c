@@ -101,6 +101,8 @@ static void expect_word(int wanted)
 static void words(void **state)
 {
 	(void)state;
+	/* A program that comes later must not take another descriptor of this number for it. */
+	assert_null(getenv(SUPERVISOR_ENVIRONMENT));
 	assert_true(supervisor_serves());
 	expect_word(SUPERVISOR_HAS); /* the program */
 	expect_word(SUPERVISOR_SERVES);

@@ -24,11 +24,11 @@ def plain(word):
                           capture_output=True).stdout.decode()
 
 
-def rows(mount, uid=0, groups=(), meanwhile=lambda: None):
+def rows(mount, uid=0, groups=(), meanwhile=lambda: None, gid=None):
     """The lines that this user reads: a dictionary for each lock. `meanwhile`: before they are read."""
     with subprocess.Popen(['sh', '-c', 'exec 3<"$1" && echo && read -r _ && cat <&3', 'sh',
                            mount.path('.zklockfs', 'locks')], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          user=uid, group=uid, extra_groups=groups) as reader:
+                          user=uid, group=uid if gid is None else gid, extra_groups=groups) as reader:
         check_equal(reader.stdout.readline(), b'\n', 'it has the file open')
         meanwhile()
         text = reader.communicate(b'\n')[0].decode()
@@ -157,6 +157,7 @@ def check_users(mount):
     for meanwhile in (lambda: None, mount.reload):
         check_equal(sorted(rows(mount, ALICE, [17, 4242], meanwhile)), sorted(mine + ['group', 'group/below']),
                     'and as one of the group')
+    check_equal(sorted(rows(mount, ALICE, gid=4242)), sorted(mine + ['group', 'group/below']), 'by the first group')
     os.chown(mount.path('none'), ALICE, ALICE)
     check_equal(sorted(rows(mount, ALICE)), sorted(mine + ['none', 'none/below']), 'what is hers')
     for taker in takers:

@@ -203,6 +203,7 @@ def files(case, server):
         mount.mkdir(f'lock-with-a-long-name-to-fill-the-page-of-a-listing-{i:04}')
     mount.mkdir('build')
     held = os.open(mount.path('build', 'lock'), os.O_RDWR)
+    place = os.open(mount.path('build', 'queue'), os.O_PATH)    # as of a shell that works there
     value = os.open(mount.path('build', 'value'), os.O_RDWR)
     os.write(value, b'one\n')
     os.lseek(value, 0, os.SEEK_SET)
@@ -232,6 +233,7 @@ def files(case, server):
     seen += [entry.name for entry in listing]
     check_equal(sorted(name for name in seen), sorted(names), 'a listing over a reload')
     check_equal({name: os.stat(mount.path(name)).st_ino for name in numbers}, numbers, 'inode numbers')
+    check_equal(len(os.listdir(f'/proc/self/fd/{place}')), 1, 'entries of a directory that was looked up')
     check_equal(os.read(old, 4096).decode(), holder, 'a text that was open')
     os.write(value, b'two\n')
     check_equal(mount.read('build', 'value'), 'two\n', 'the value')
@@ -244,8 +246,9 @@ def files(case, server):
     server.zk.delete('/more/build/' + entry)
     until(lambda: woken, 'the poller is woken by a loss after the reload')
     check(woken[0][0][1] & select.POLLERR, 'what it is told')
-    for fd in (held, value, locks, old):
+    for fd in (held, value, locks, old, place):
         os.close(fd)
+    until(lambda: mount.status()['open_bytes'] == '0', 'nothing is left of what was open')
 
 
 def test(case):

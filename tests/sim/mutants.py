@@ -1387,6 +1387,10 @@ mutant(38, 'adopted_without_a_barrier', 'session.c',
        'was_ready ? LC_SUSPENDED : LC_CONNECTING',
        'was_ready ? LC_READY : LC_CONNECTING',
        sim('reloads'))
+mutant(38, 'shorter_session_adopted', 'session.c',
+       'lc->config.session_timeout_us < lease->timeout_us)',
+       'lc->config.session_timeout_us < lease->timeout_us / 2)',
+       SESSION_LEASE)
 mutant(38, 'deadline_of_the_next_process', 'lease.c',
        '\tif (codec->loads && !is_possible(lease, now_us))',
        '\tif (codec->loads)\n\t\tlease->deadline_us += lease->timeout_us / 8;\n\tif (0)',

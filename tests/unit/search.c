@@ -273,6 +273,31 @@ static void an_heir_of_the_second_file_is_stopped(void **state)
 	end(&scene);
 }
 
+/* The heir holds another lock itself, by a file that is not lost. */
+static void an_heir_that_holds_another_file_is_stopped(void **state)
+{
+	struct process process, read_of;
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, ON_LOST_KILL, true);
+	assert_true(process_read(scene.child, &read_of));
+	assert_int_equal(process_open(scene.child, &process), 0);
+	scene.page->slots[1] = scene.page->slots[0];
+	scene.page->slots[1].word = SLOT_HELD;
+	scene.page->slots[1].pid = scene.child;
+	scene.page->slots[1].start = read_of.start;
+	scene.page->slots[1].number = process_number(&process);
+	scene.page->slots[1].ino = 1;
+	scene.page->used = 2;
+	process_close(&process);
+	while (!has_ended(scene.opener))
+		tend(&scene);
+	search_all(&scene);
+	assert_true(search_found(scene.search));
+	end(&scene);
+}
+
 /* It lives on, also when it is looked at no more. Where no child has looked at it for long, it is
  * stopped. */
 static void whoever_has_closed_is_left_alone(void **state)
@@ -666,6 +691,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opener_and_heir_are_stopped),
 		cmocka_unit_test(an_heir_of_the_second_file_is_stopped),
+		cmocka_unit_test(an_heir_that_holds_another_file_is_stopped),
 		cmocka_unit_test(whoever_has_closed_is_left_alone),
 		cmocka_unit_test(a_look_that_hangs_delays_no_opener),
 		cmocka_unit_test(a_look_that_dies_delays_no_opener),

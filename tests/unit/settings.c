@@ -166,6 +166,33 @@ static void whose(void **state)
 	}
 }
 
+/* One server has a longer tick than another of the ensemble. What strangers have does not count. */
+static void ticks_that_differ(void **state)
+{
+	struct settings_answer answers[3];
+	struct settings settings;
+	char wrong[512];
+
+	(void)state;
+	begin(&settings);
+	say(&settings, 3000, 0, &ours);
+	turn(&settings, 0, true);
+	turn(&settings, 0, true);
+	assert_int_equal(settings.count, 1);
+	for (size_t i = 0; i < LENGTH(answers); i++)
+		answers[i] = settings.answers[0];
+	answers[1].probe.tick_ms = 2000;
+	answers[2].probe.tick_ms = 1000;
+	answers[2].whose = SETTINGS_FOREIGN;
+	assert_string_equal(
+		settings_wrong(
+			&(struct settings){.options = &options, .answers = answers, .count = 3},
+			wrong, sizeof(wrong)),
+		"server " ADDRESS " has a tickTime of 3000 ms, and another one of 2000 ms; "
+		"server " ADDRESS " is of another ensemble, and what it says does not count");
+	settings_finish(&settings);
+}
+
 /* Before the first mount there is no mark: who has shown none then is asked again. */
 static void the_first_mount(void **state)
 {
@@ -247,9 +274,8 @@ static void after_a_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whose),
-		cmocka_unit_test(the_first_mount),
-		cmocka_unit_test(when),
+		cmocka_unit_test(whose),           cmocka_unit_test(ticks_that_differ),
+		cmocka_unit_test(the_first_mount), cmocka_unit_test(when),
 		cmocka_unit_test(after_a_rest),
 	};
 

@@ -79,8 +79,10 @@ def waiters(case, server):
         check_equal(taker.token(), token, 'the token of one that waited over a reload')
         taker.release()
     check_equal(mount.metric('takes_total'), 8, 'all takes since the first start')
-    history = mount.read('.zklockfs', 'history').splitlines()
-    check_equal(len(history), 1 + 4, 'the history')
+    history = mount.read('.zklockfs', 'history')
+    check_equal(len(history.splitlines()), 1 + 4, 'the history')
+    mount.reload()
+    check_equal(mount.read('.zklockfs', 'history'), history, 'the history after a reload')
     if not CRASHES:     # which lose what has changed within a second
         check_equal(mount.metric('hold_seconds_count'), 4, 'all holds that have ended since')
 

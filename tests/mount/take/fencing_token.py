@@ -25,6 +25,7 @@ def test(case):
 
         check_equal(os.read(fd, 100), b'', 'at the end')
         check_equal(os.pread(fd, 100, 0), text, 'pread')
+        check_equal(os.pread(fd, len(text), 1), text[1:], 'pread of its rest')
         os.lseek(fd, 0, os.SEEK_SET)
         check_equal(os.read(fd, 3) + os.read(fd, 100), text, 'in two pieces')
         for reason in (b'x\n', b'a reason that is much longer than any token could be\n'):

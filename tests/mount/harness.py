@@ -91,9 +91,14 @@ def check_equal(got, wanted, what):
 
 
 def is_in_the_call(pid):
-    """Whether the process waits for an answer to a request to a FUSE filesystem."""
+    """Whether the process waits for an answer to a request to a FUSE filesystem. The wchan of a user-mode Linux is
+    another function of the same stack."""
     with open(f'/proc/{pid}/wchan', encoding='ascii') as wchan:
-        return 'request_wait_answer' in wchan.read()
+        if 'request_wait_answer' in wchan.read():
+            return True
+    with contextlib.suppress(OSError), open(f'/proc/{pid}/stack', encoding='ascii') as stack:
+        return 'request_wait_answer' in stack.read()
+    return False
 
 
 def has_files(pid):

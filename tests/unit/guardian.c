@@ -6,8 +6,10 @@
 #include "guard/guardian.h"
 
 #include "host/clock.h"
+#include "pure/codec.h"
 #include "unit.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
@@ -69,6 +71,45 @@ static void without_a_deadline(void **state)
 	await_loss(guardian, holder);
 	assert_false(guardian_leaves(guardian));
 	guardian_end(guardian, true);
+}
+
+static int hold_of(struct guardian *guardian, uid_t uid)
+{
+	const struct guarded who = {.uid = uid, .lock = "build", .ino = 1, .until_us = INT64_MAX};
+
+	return guardian_hold(guardian, &who);
+}
+
+/* Over a reload a slot stays its user's: once it is free, the user may have a quarter of all. */
+static void slots_of_a_user_over_a_reload(void **state)
+{
+	enum { ROOT = 0, USER = 4711 };
+	struct codec out = {0}, in = {.loads = true};
+	struct guardian *before, *after = NULL;
+	int slots[2];
+
+	(void)state;
+	assert_true(guardian_start(ON_LOST_KILL, &before));
+	if (guardian_fd(before) < 0) {
+		guardian_end(before, true);
+		skip(); /* nobody can be stopped here */
+	}
+	slots[0] = hold_of(before, ROOT);
+	slots[1] = hold_of(before, USER);
+	codec_begin(&out);
+	guardian_save_load(&out, &before);
+	codec_read(&in, out.data, out.len);
+	guardian_save_load(&in, &after);
+	for (int i = 0; i < 2; i++) {
+		assert_true(slots[i] >= 0);
+		guardian_release(after, slots[i]);
+	}
+	guardian_free_released(after);
+	for (int i = 0; i < GUARDIAN_SLOTS / 4; i++)
+		expect(hold_of(after, USER) >= 0, "hold %d", i);
+	assert_int_equal(hold_of(after, USER), -ENOLCK);
+	codec_end(&out);
+	guardian_end(after, true); /* both have the same descriptors */
 }
 
 /* For good, and so do those that are started from now on. */
@@ -137,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_deadline),
+		cmocka_unit_test(slots_of_a_user_over_a_reload),
 		cmocka_unit_test(without_a_daemon), /* the last one: it loses a capability */
 	};
 

@@ -5,15 +5,54 @@
  */
 #include "host/process.h"
 
+#include "host/helper.h"
 #include "host/proc.h"
 #include "pure/codec.h"
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Faults, as by a filter: these calls are refused. */
+static bool no_pidfds, no_kill, no_close_range;
+
+long syscall(long number, ...)
+{
+	long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	long a[4];
+	va_list args;
+
+	errno = EPERM;
+	if (no_pidfds && (number == SYS_pidfd_open || number == SYS_pidfd_send_signal))
+		return -1;
+	va_start(args, number);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(args, long);
+	va_end(args);
+	return real(number, a[0], a[1], a[2], a[3]);
+}
+
+int kill(pid_t pid, int signal)
+{
+	errno = EPERM;
+	return no_kill ? -1 : (int)syscall(SYS_kill, pid, signal);
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+	int (*real)(unsigned, unsigned, int) =
+		(int (*)(unsigned, unsigned, int))dlsym(RTLD_NEXT, "close_range");
+
+	errno = EPERM;
+	return no_close_range ? -1 : real(first, last, flags);
+}
 
 static pid_t fork_one(void)
 {
@@ -47,6 +86,7 @@ static void what_it_is(void **state)
 {
 	pid_t child = fork_one();
 	struct process process, bare = by_start(child);
+	int sent;
 
 	(void)state;
 	assert_int_equal(process_open(child, &process), 0);
@@ -60,6 +100,10 @@ static void what_it_is(void **state)
 		assert_int_equal(process_signal(i ? &bare : &process, 0), 0);
 		assert_true(process_runs(i ? &bare : &process));
 	}
+	no_kill = true; /* a pidfd needs none, and its process is no other */
+	sent = process_signal(&process, 0);
+	no_kill = false;
+	assert_int_equal(sent, 0);
 	assert_true(process_is(&process, bare.start, 0));
 	assert_false(process_is(&process, bare.start + 1, 0));
 	assert_true(process_is(&process, bare.start + 1, process_number(&process)) ||
@@ -78,6 +122,45 @@ static void what_it_is(void **state)
 	assert_int_equal(process.fd, -1);
 	assert_int_equal(process_open(child, &process), -ESRCH);
 	assert_int_equal(process_open(0, &process), -ESRCH);
+}
+
+/* Where no pidfd can be had, /proc says what it is, and kill(2) signals it. */
+static void without_pidfds(void **state)
+{
+	pid_t child = fork_one();
+	struct process process = by_start(child), asked = process;
+	int status;
+
+	(void)state;
+	no_pidfds = true;
+	assert_true(process_ask(&asked));
+	assert_int_equal(asked.pid, child);
+	assert_int_equal(asked.parent, getpid());
+	assert_int_equal(asked.real, getuid());
+	assert_int_equal(asked.saved, getuid());
+	assert_int_equal(process_signal(&process, SIGKILL), 0);
+	no_pidfds = false;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+/* Also where close_range(2) is refused the next program gets none but the first three. */
+static void what_the_next_program_gets(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int fds[2];
+
+		assert_int_equal(pipe(fds), 0);
+		no_close_range = i;
+		assert_int_equal(helper_close_by_exec(), 0);
+		no_close_range = false;
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(fcntl(fds[k], F_GETFD), FD_CLOEXEC);
+			close(fds[k]);
+		}
+		assert_int_equal(fcntl(STDERR_FILENO, F_GETFD), 0);
+	}
 }
 
 static void whom_it_obeys(void **state)
@@ -153,6 +236,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_is),
+		cmocka_unit_test(without_pidfds),
+		cmocka_unit_test(what_the_next_program_gets),
 		cmocka_unit_test(whom_it_obeys),
 		cmocka_unit_test(a_life_over_a_crash),
 		cmocka_unit_test(what_is_scarce),

@@ -254,6 +254,8 @@ static void token_of_one_hold(void **state)
 
 	(void)state;
 	assert_true(view_token(&info) == info.token);
+	info.held_since_ms = 0;
+	assert_true(view_token(&info) == info.token);
 	info.held_since_ms = -1;
 	assert_true(view_token(&info) == 0);
 	expect_holders(&info, 1,

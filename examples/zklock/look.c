@@ -170,6 +170,27 @@ static void add_past(struct columns *columns, const struct row *row)
 	columns_add(columns, words);
 }
 
+/* A lock that is gone may have a history; a name without one may be a typing error. Without contact
+ * nobody is asked: a history needs no ensemble. */
+static void check_lock_there(const struct mount *mount, const char *lock)
+{
+	char shown[CLEAN_MAX], why[HEALTH_MAX];
+	struct entry *entries;
+	struct health health;
+	size_t count;
+	bool good;
+
+	health_read(mount, &health);
+	good = health_is_good(&health, why);
+	health_free(&health);
+	if (!good)
+		return;
+	if (entries_list(mount, lock, &entries, &count))
+		entries_free(entries, count);
+	else if (errno == ENOENT || errno == ENOTDIR)
+		errx(EX_NOINPUT, "%s: no such lock", clean(shown, sizeof(shown), lock));
+}
+
 int look_history(const struct mount *mount, const char *lock)
 {
 	static const char *const heads[] = {"ENDED", "LOCK",   "MODE", "HELD",    "WAITED",
@@ -188,6 +209,8 @@ int look_history(const struct mount *mount, const char *lock)
 			add_past(&columns, &table.rows[i]);
 			found++;
 		}
+	if (lock && !found)
+		check_lock_there(mount, lock);
 	columns_print(&columns);
 	table_free(&table);
 	if (lock && !found)

@@ -190,12 +190,13 @@ static const char *tell_slots(const struct take *take, const struct lock *lock,
 {
 	char *text = mount_read(take->mount, lock->name, "slots");
 	char file[LOCK_NAME_MAX + sizeof("/slots")], word[CLEAN_WORDS_MAX];
+	unsigned long slots = text ? strtoul(text, NULL, 10) : 0;
 
 	snprintf(file, sizeof(file), "%s/slots", lock->name);
 	snprintf(line, CLEAN_MAX,
-	         "the lock has %lu slots, and --slots says %u; its owner can change the lock: "
+	         "the lock has %lu slot%s, and --slots says %u; its owner can change the lock: "
 	         "echo %u >%s",
-	         text ? strtoul(text, NULL, 10) : 0, take->make.slots, take->make.slots,
+	         slots, slots == 1 ? "" : "s", take->make.slots, take->make.slots,
 	         mount_word(take->mount, file, word));
 	free(text);
 	return line;

@@ -71,7 +71,7 @@ static const char help[] =
 	"\n"
 	"TIME is a whole number and ms, s, m, h or d; without a unit, seconds.\n";
 
-static const char short_options[] = "+m:w:nsRr:ok:E:qvhV";
+static const char short_options[] = "+:m:w:nsRr:ok:E:qvhV";
 static const struct option long_options[] = {
 	{"mount", required_argument, NULL, 'm'},
 	{"wait", required_argument, NULL, 'w'},
@@ -99,13 +99,21 @@ struct options {
 	const char *mount;
 	struct take take;
 	struct run run;
-	char for_taking[16]; /* one that means nothing to ls, why and so on; or "" */
+	const struct kind *kind; /* of the command that takes nothing, once that is known */
+	char for_taking[16];     /* one that means nothing to ls, why and so on; or "" */
 };
 
-static _Noreturn void misused(void)
-{
-	errx(EX_USAGE, "try zklock --help");
-}
+static const struct kind {
+	const char *name, *usage;
+	size_t least, most; /* words behind the name */
+} kinds[] = {
+	{"ls", "zklock [-m DIR] ls [LOCK]", 0, 1},
+	{"why", "zklock [-m DIR] why [-s] LOCK", 1, 1},
+	{"history", "zklock [-m DIR] history [LOCK]", 0, 1},
+	{"status", "zklock [-m DIR] status", 0, 0},
+	{"evict", "zklock evict LOCK ENTRY...; an ENTRY is `holder`, a number, or a name in queue/",
+         2, SIZE_MAX},
+};
 
 /* Closed files stay closed for the command, but no lock becomes its standard output. */
 static void fill_standard_files(void)
@@ -208,41 +216,39 @@ static bool parse_flag(struct options *options, int option)
 	}
 }
 
-static bool parse_value(struct options *options, int option)
+static void parse_value(struct options *options, int option)
 {
 	switch (option) {
 	case 'm':
 		options->mount = optarg;
-		return true;
+		break;
 	case 'w':
 		options->take.limit_ms = parse_time(optarg);
-		return true;
+		break;
 	case 'r':
 		options->take.reason = optarg;
-		return true;
+		break;
 	case 'k':
 		options->run.grace_ms = parse_time(optarg);
-		return true;
+		break;
 	case OPTION_AHEAD:
 		options->take.ahead = parse_number("--ahead", optarg, TAKE_AHEAD_MAX);
-		return true;
+		break;
 	case OPTION_AT_MOST:
 		options->run.at_most_ms = parse_time(optarg);
-		return true;
+		break;
 	case OPTION_AT_LEAST:
 		options->take.least_ms = parse_time(optarg);
-		return true;
+		break;
 	case OPTION_MODE:
 		options->take.make.mode = parse_mode(optarg);
-		return true;
+		break;
 	case OPTION_SLOTS:
 		options->take.make.slots = parse_number("--slots", optarg, MAKE_SLOTS_MAX);
-		return true;
+		break;
 	case 'E':
 		options->take.failure = parse_status(optarg);
-		return true;
-	default:
-		return false;
+		break;
 	}
 }
 
@@ -255,27 +261,70 @@ static const char *long_name(int option)
 	return row->name;
 }
 
-static void parse_option(struct options *options, int option)
+/* An option that means nothing to the command is told before its value is looked at. */
+static void check_kind(const struct options *options)
 {
-	if (option == 'h')
-		print_and_end(help);
-	if (option == 'V')
-		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
+	const struct kind *kind = options->kind;
+
+	if (!kind)
+		return;
+	if (*options->for_taking)
+		errx(EX_USAGE, "%s means nothing to %s: %s", options->for_taking, kind->name,
+		     kind->usage);
+	if (options->take.shared && strcmp(kind->name, "why") != 0)
+		errx(EX_USAGE, "-s means nothing to %s: %s", kind->name, kind->usage);
+}
+
+static void note_for_taking(struct options *options, int option)
+{
 	if (option >= OPTION_AHEAD)
 		snprintf(options->for_taking, sizeof(options->for_taking), "--%s",
 		         long_name(option));
 	else if (option != 'm' && option != 's')
 		snprintf(options->for_taking, sizeof(options->for_taking), "-%c", option);
-	if (!parse_flag(options, option) && !parse_value(options, option))
-		misused();
+	check_kind(options);
+}
+
+/* getopt(3) would name the command as the program. `word`: the last that was read to its end. */
+static _Noreturn void misused(const struct options *options, int option, const char *word)
+{
+	const char *usage = options->kind ? options->kind->usage : "try zklock --help";
+	char shown[CLEAN_MAX], letter[3] = {'-', (char)optopt, '\0'};
+	const char *name = optopt ? long_name(optopt) : NULL;
+
+	if (option == ':' && optopt >= OPTION_AHEAD)
+		errx(EX_USAGE, "--%s needs a value: %s", name, usage);
+	if (option == ':')
+		errx(EX_USAGE, "%s needs a value: %s", letter, usage);
+	if (name)
+		errx(EX_USAGE, "--%s takes no value: %s", name, usage);
+	errx(EX_USAGE, "no option is named %s: %s",
+	     clean(shown, sizeof(shown), optopt ? letter : word), usage);
+}
+
+static void parse_option(struct options *options, int option, const char *word)
+{
+	if (option == 'h')
+		print_and_end(help);
+	if (option == 'V')
+		print_and_end("zklock " ZKLOCKFS_VERSION "\n");
+	if (option == ':')
+		note_for_taking(options, optopt);
+	if (option == ':' || option == '?')
+		misused(options, option, word);
+	note_for_taking(options, option);
+	if (!parse_flag(options, option))
+		parse_value(options, option);
 }
 
 static void parse_options(struct options *options, int argc, char **argv)
 {
 	int option;
 
+	opterr = 0;
 	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
-		parse_option(options, option);
+		parse_option(options, option, argv[optind - 1]);
+	check_kind(options);
 }
 
 static void check_options(const struct options *options)
@@ -334,24 +383,28 @@ static int run_command(struct options *options, char **words, size_t count, char
 
 /* ---- looking ---- */
 
-static const struct kind {
-	const char *name, *usage;
-	size_t least, most; /* words behind the name */
-} kinds[] = {
-	{"ls", "zklock [-m DIR] ls [LOCK]", 0, 1},
-	{"why", "zklock [-m DIR] why [-s] LOCK", 1, 1},
-	{"history", "zklock [-m DIR] history [LOCK]", 0, 1},
-	{"status", "zklock [-m DIR] status", 0, 0},
-	{"evict", "zklock evict LOCK ENTRY...; an ENTRY is `holder`, a number, or a name in queue/",
-         2, SIZE_MAX},
-};
-
 static const struct kind *find_kind(const char *name)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(kinds[i].name, name) == 0)
 			return &kinds[i];
 	return NULL;
+}
+
+/* No word releases a lock: what such a word proposes would take a lock of that name. */
+static void look_for_release(char **words)
+{
+	static const char *const names[] = {"release", "unlock", "give-back"};
+	char line[CLEAN_WORDS_MAX] = "", shown[CLEAN_WORDS_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(*words, names[i]) == 0) {
+			clean_add_word(line, words[1] ? words[1] : "LOCK");
+			errx(EX_USAGE,
+			     "a lock is released when its command ends; this takes it away: "
+			     "zklock evict%s holder",
+			     clean(shown, sizeof(shown), line));
+		}
 }
 
 /* Mostly a command line as of flock(1), perhaps with its -c. */
@@ -364,6 +417,7 @@ static _Noreturn void look_for_nothing(char **words)
 		     "no LOCK and no COMMAND: zklock LOCK... -- COMMAND; try zklock --help");
 	if (strcmp(*words, "help") == 0)
 		print_and_end(help);
+	look_for_release(words);
 	clean_add_word(line, *words);
 	clean_add_word(line, "--");
 	if (!words[1])
@@ -404,14 +458,10 @@ static int look(struct options *options, int argc, char **argv)
 	if (!kind)
 		look_for_nothing(argv);
 	optind = 0; /* from the start, and with what getopt keeps */
+	options->kind = kind;
 	parse_options(options, argc, argv);
 	argv += optind;
 	count = (size_t)(argc - optind);
-	if (*options->for_taking)
-		errx(EX_USAGE, "%s means nothing to %s: %s", options->for_taking, kind->name,
-		     kind->usage);
-	if (options->take.shared && strcmp(kind->name, "why") != 0)
-		errx(EX_USAGE, "-s means nothing to %s: %s", kind->name, kind->usage);
 	if (count < kind->least || count > kind->most)
 		errx(EX_USAGE, "too %s words: %s", count < kind->least ? "few" : "many",
 		     kind->usage);

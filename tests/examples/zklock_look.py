@@ -403,8 +403,11 @@ def past(a, b):
     check(re.fullmatch(rf'\d\d:\d\d:\d\d +public +exclusive +\S+ +\S+ +evicted +\S+ +{holder.pid} +python3 +\d+ +'
                        r'uid 0 pid \d+ \(python3\) on b +two words \?+ x', lines[-1]), lines[-1])
     check({'public', 'svca'} <= {line.split()[1] for line in check_run(a, ['history'], 0, 'history').splitlines()[1:]}, 'all')
-    out = check_run(a, ['history', 'svcx'], 0, 'history of no lock', 'no hold of svcx has ended on this mount')
+    check_equal(check_run(a, ['history', 'svcx'], 66, 'history of no lock', 'zklock: svcx: no such lock\n'), '', 'no heads')
+    os.mkdir(a.path('idle'))
+    out = check_run(a, ['history', 'idle'], 0, 'history of a new lock', 'no hold of idle has ended on this mount')
     check_equal(len(out.splitlines()), 1, out)
+    os.rmdir(a.path('idle'))
     status, out, err = by(ALICE, a, 'history')
     check_equal((status, 'your own holds' in err), (0, True), err)
     check(str(holder.pid) in out and 'svca' not in out, out)

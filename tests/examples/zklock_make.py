@@ -91,6 +91,8 @@ def semaphore(gate, a, b):
     check_run(b, ['--make', '--slots', '4', 'pool', '--', 'true'], 64, 'other slots', f'the lock has 3 slots, and --slots says 4; its owner can change the lock: echo 4 >{b.path("pool", "slots")}\n')
     check_equal(a.read('pool', 'slots'), '3\n', 'slots')
     check_run(b, ['--make', 'pool', '--', 'true'], 0, 'whatever slots it has')
+    check_run(b, ['--make', 'alone', '--', 'true'], 0, 'a lock of one slot')
+    check_run(b, ['--make', '--slots', '2', 'alone', '--', 'true'], 64, 'other slots', 'the lock has 1 slot, and --slots says 2;')
 
 
 def without(a):

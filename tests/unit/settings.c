@@ -160,6 +160,10 @@ static void whose(void **state)
 		logged[0] = '\0';
 		turn(&settings, 0, true);
 		assert_string_equal(logged, "");
+		say(&settings, 3000, 9000, rows[i].mark);
+		turn(&settings, 0, true);
+		turn(&settings, 0, true);
+		assert_null(strstr(logged, "the lease is computed"));
 		settings.count = 0;
 		assert_string_equal(settings_wrong(&settings, wrong, sizeof(wrong)), "");
 		settings_finish(&settings);

@@ -63,6 +63,11 @@ def test(case):
         check_errno(errno.ENFILE, os.open, mount.path('build', 'flock'), os.O_RDWR)
         check_errno(errno.ENFILE, os.open, mount.path('build', 'shared'), os.O_RDWR)
         check_errno(errno.ENFILE, os.listdir, queue)
+        # Another program that takes over charges it all to the same user.
+        os.seteuid(0)
+        mount.reload()
+        os.seteuid(ALICE)
+        check_errno(errno.ENFILE, os.open, status, os.O_RDONLY)
         # The user's open files work as before, and other users notice nothing.
         os.fsync(mine)
         os.stat(queue)

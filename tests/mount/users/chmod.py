@@ -89,6 +89,12 @@ def test(case):
     check_equal((found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)), (BOB, 2000, 0o3775), 'below')
     check_equal(mode(a.path('team', 'build', 'below', 'lock')), 0o660, 'its lock files')
 
+    # An open lock file shows what another mount changes, too.
+    with open(a.path('team', 'build', 'flock'), 'rb') as file:
+        for given in (0o600, 0o666):
+            os.chmod(b.path('team', 'build', 'lock'), given)
+            until(lambda: stat.S_IMODE(os.fstat(file.fileno()).st_mode) == given, f'the open file shows {given:o}', 2)
+
     check_errno(errno.ENOENT, os.chmod, a.path('team', 'none'), 0o700)
 
 

@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <mntent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -434,9 +435,11 @@ static void check_below(const char *path)
 
 #define TAKEN "; a start is refused until it is unmounted"
 
-static void check_mount_there(const struct options *options, const char *path)
+/* Whether it serves: a dead one is mounted anew. */
+static bool check_mount_there(const struct options *options, const char *path)
 {
 	char status[4096], line[64];
+	bool dead = false;
 	FILE *file;
 
 	check_options_there(options, path);
@@ -449,13 +452,14 @@ static void check_mount_there(const struct options *options, const char *path)
 		         (int)strcspn(line, "\n"), line);
 	else if (errno == EACCES)
 		log_line(OK, "mount point: zklockfs is mounted there, for another user" TAKEN);
-	else if (errno == ENOTCONN || errno == ECONNABORTED)
+	else if ((dead = errno == ENOTCONN || errno == ECONNABORTED))
 		log_line(RISK, "mount point: a dead zklockfs is there: mount again");
 	else
 		log_line(RISK, "mount point: zklockfs is mounted there, and %s: %s", status,
 		         strerror(errno));
 	if (file)
 		fclose(file);
+	return !dead;
 }
 
 static void check_unmounted(const struct options *options, const char *path)
@@ -508,6 +512,19 @@ static bool has_unit(void)
 	return false;
 }
 
+static bool has_fstab(const char *path)
+{
+	FILE *table = setmntent("/etc/fstab", "re");
+	const struct mntent *line = NULL;
+
+	while (table && (line = getmntent(table)) &&
+	       (strcmp(line->mnt_dir, path) != 0 || !strstr(line->mnt_type, "zklockfs")))
+		;
+	if (table)
+		endmntent(table);
+	return line;
+}
+
 /* systemd takes the last of two lines of one name, and every name. */
 static void check_settings(const char *path)
 {
@@ -544,10 +561,14 @@ static void tell_unit(const char *path)
 	if (has_unit())
 		log_line(OK, "unit: systemctl enable --now 'zklockfs@%s', with its settings in %s",
 		         unit_name(path, name), unit_settings(path, file));
+	else if (has_fstab(path))
+		log_line(OK, "unit: a line in /etc/fstab mounts it at boot");
 	else
-		log_line(OK, "unit: no zklockfs@.service is installed: a mount at boot needs it, "
-		             "or a line in fstab");
+		log_line(RISK, "unit: no zklockfs@.service is installed: a mount at boot needs it, "
+		               "or a line in fstab");
 }
+
+enum { FOUND_WRONG = 1, FOUND_MOUNT = 2 };
 
 static int look_at_mountpoint(void *ctx)
 {
@@ -555,9 +576,10 @@ static int look_at_mountpoint(void *ctx)
 	char *path = realpath(options->mountpoint, NULL);
 	const char *why = path ? mountpoint_refusal(path) : strerror(errno);
 	char advice[UNIT_ADVICE_MAX];
+	bool serves = false;
 
 	if (path && strcmp(path, "/") != 0 && mountpoint_is_zklockfs(path))
-		check_mount_there(options, path);
+		serves = check_mount_there(options, path);
 	else if (!path)
 		log_line(WRONG, "mount point: %s: %s%s", options->mountpoint, why,
 		         unit_advice(options->mountpoint, advice));
@@ -568,27 +590,29 @@ static int look_at_mountpoint(void *ctx)
 	if (path && strcmp(path, "/") != 0 && geteuid() == 0)
 		tell_unit(path);
 	free(path);
-	return log_found_wrong();
+	return (log_found_wrong() ? FOUND_WRONG : 0) | (serves ? FOUND_MOUNT : 0);
 }
 
-static void check_mountpoint(struct options *options)
+/* Whether a mount is there and serves. */
+static bool check_mountpoint(struct options *options)
 {
-	int wrong = mountpoint_ask(look_at_mountpoint, options);
+	int found = mountpoint_ask(look_at_mountpoint, options);
 
-	if (wrong < 0)
-		log_line(WRONG, "mount point: %s", mountpoint_unasked(wrong));
-	else if (wrong > 0)
+	if (found < 0)
+		log_line(WRONG, "mount point: %s", mountpoint_unasked(found));
+	else if (found & FOUND_WRONG)
 		log_set_wrong();
+	return found >= 0 && found & FOUND_MOUNT;
 }
 
 int check_all(struct options *options, struct loop *loop)
 {
 	check_servers(loop);
-	check_fuse(loop);
 	check_clocks(&loop->front->pauses);
 	if (guardian_fd(loop->front->guardian) >= 0)
 		log_line(OK, "on_lost: a process could be found by its file, and stopped");
-	if (options->mountpoint)
-		check_mountpoint(options);
+	/* A mount that serves has got what the kernel gives, be it by another user. */
+	if (!options->mountpoint || !check_mountpoint(options))
+		check_fuse(loop);
 	return log_found_wrong() ? EXIT_MOUNT : 0;
 }

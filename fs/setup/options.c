@@ -440,6 +440,21 @@ static bool complain_unknown(const char *option, int *ret_status)
 	return complain(ret_status, EXIT_USAGE, "unknown option '%s'", option);
 }
 
+/* The word too many is the one that is an option, as where OPTIONS= of a unit has no -o. */
+static const char *find_extra(const struct raw *raw)
+{
+	const char *const words[] = {raw->source, raw->mountpoint, raw->extra};
+	const char *with_value = NULL;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (find_pattern(words[i], strcspn(words[i], "=,")))
+			return words[i];
+		if (!with_value && strchr(words[i], '='))
+			with_value = words[i];
+	}
+	return with_value ? with_value : raw->extra;
+}
+
 static bool read_all(const struct raw *raw, struct options *options, int *ret_status)
 {
 	if (raw->help || raw->version) {
@@ -457,7 +472,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	if (raw->extra)
 		return complain(ret_status, EXIT_USAGE,
 		                "too many arguments: options stand behind -o, as in -o %s",
-		                strchr(raw->source, '=') ? raw->source : raw->extra);
+		                find_extra(raw));
 	if (!raw->source || (!raw->mountpoint && !raw->check))
 		return complain(ret_status, EXIT_USAGE, "%s",
 		                raw->source || raw->reload || raw->remount ? "no mount point given"

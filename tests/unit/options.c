@@ -408,7 +408,11 @@ static void bad_usage(void **state)
 	} rows[] = {
 		{{NULL}, "no servers"},
 		{{"zk1"}, "no mount point"},
-		{{"zk1", "/usr", "more"}, "too many"},
+		{{"zk1", "/usr", "more"}, "-o more;"},
+		{{"audit", "zk1", "/usr"}, "-o audit;"},
+		{{"zk1", "audit,retry=1m", "/usr"}, "-o audit,retry=1m;"},
+		{{"zk1", "/usr", "on_lost=kill"}, "-o on_lost=kill;"},
+		{{"hots=a", "zk1", "/usr"}, "-o hots=a;"},
 		{{"-x", "zk1", "/usr"}, "'-x'"},
 		{{"--nonsense", "zk1", "/usr"}, "'--nonsense'"},
 		{{"-o", "nonsense", "zk1", "/usr"}, "'nonsense'"},

@@ -9,11 +9,12 @@ import re
 import select
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import time
 
-from harness import (ALICE, CRASHES, ZKLOCKFS, besides_usual, check, check_equal, command, libc, refused, run,
+from harness import (ALICE, CRASHES, NOBODY, ZKLOCKFS, besides_usual, check, check_equal, command, libc, refused, run,
                      set_immutable, spawn, state_of, until, without_pidfd)
 
 WORDS = '4lw.commands.whitelist=srvr,mntr,cons'
@@ -270,6 +271,15 @@ def mount_points(checks, source):
     check_equal(besides_usual(command([ZKLOCKFS, source, point])), (0, '', ''), 'the mount')
     at(point, 0, 'ok     mount point: zklockfs is mounted there, state: ready; a start is refused until it is unmounted\n')
     at(point, 0, clocks(point))
+    # What only a new mount needs: not of a mount that serves. A user may neither open the device nor let others in.
+    os.chmod(checks.case.directory, 0o711)
+    device = checks.case.directory + '/fuse'
+    os.mknod(device, stat.S_IFCHR | 0o600, os.stat('/dev/fuse').st_rdev)
+    check_equal(command(['mount', '--bind', device, '/dev/fuse'])[0], 0, 'a device for root')
+    got, out, _ = command([checks.program, '--check', point], user=NOBODY, group=NOBODY, extra_groups=())
+    check(got == 0 and '/fuse' not in out and 'state: ready' in out, f'{got}, {out}')
+    at(checks.case.mount_point(), 32, 'wrong  /dev/fuse: Permission denied', user=NOBODY)
+    check_equal(command(['umount', '/dev/fuse'])[0], 0, 'umount')
     daemons = checks.case.daemons()
     for pid in daemons:
         os.kill(pid, signal.SIGSTOP)
@@ -302,7 +312,7 @@ def mount_points(checks, source):
     name = dash.strip('/').replace('-', '\\x2d').replace('/', '-')
     units = [f'{place}/systemd/system/zklockfs@.service' for place in ('/etc', '/run', '/usr/local/lib', '/usr/lib', '/lib')]
     if not any(map(os.path.exists, units)):
-        at(dash, 0, 'ok     unit: no zklockfs@.service is installed')
+        at(dash, 0, 'risk   unit: no zklockfs@.service is installed')
     os.makedirs(checks.case.directory + '/lib/systemd/system')
     with open(checks.case.directory + '/lib/systemd/system/zklockfs@.service', 'w', encoding='ascii'):
         pass
@@ -313,7 +323,6 @@ def mount_points(checks, source):
 
     mine = checks.case.mount_point()
     os.chown(mine, ALICE, ALICE)
-    os.chmod(checks.case.directory, 0o711)
     at(mine, None, 'risk   mount point: files can be made there', user=ALICE)
     at(mine, 0, "risk   mount point: it is another user's")
     os.mkdir(mine + '/build')
@@ -334,13 +343,17 @@ def units(checks, source):
         with open(file, 'w', encoding='ascii') as settings:
             settings.write(text)
         out = command([ZKLOCKFS, '--check', source, point])[1]
-        check(all(f'risk   unit: {file}: {line}\n' in out for line in lines) and out.count('risk   unit:') == len(lines),
+        check(all(f'risk   unit: {file}: {line}\n' in out for line in lines) and out.count(f'risk   unit: {file}') == len(lines),
               f'{text!r}: {out}')
 
     says(f'SERVERS={source}\n#OPTIONS=-o audit\nOPTIONS=-o retry=1m\n')
     says(f'SERVERS={source}\nOPTIONS=-o retry=1m\n  OPTIONS=-o audit\n', '2 lines are OPTIONS=, and only the last counts: make them one line')
     says(f'SERVERS={source}\nSERVERS={source}\n', '2 lines are SERVERS=, and only the last counts: make them one line')
     says(f'SERVER={source}\nOPTION=-o audit\n', 'SERVER= is no setting: write SERVERS=', 'OPTION= is no setting: write OPTIONS=')
+    with open('/etc/fstab', 'a', encoding='ascii') as table:
+        table.write(f'\n{source} {point} zklockfs _netdev 0 0\n')
+    out = command([ZKLOCKFS, '--check', source, point])[1]
+    check('ok     unit: a line in /etc/fstab mounts it' in out or 'ok     unit: systemctl enable' in out, out)
     for word in ('--check', '--reload'):
         got, _, err = command([ZKLOCKFS, word, point])
         check(got == 32 and f"{point}: no zklockfs is mounted there; this mounts it: systemctl start 'zklockfs@{name}'" in err, err)

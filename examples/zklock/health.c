@@ -51,17 +51,21 @@ static const char *tell_since(const struct health *health, char *buffer, size_t 
 	return buffer;
 }
 
-/* What the mount met there, if it was more than silence, or else what each server did last. */
-static void add_servers(const struct health *health, char why[HEALTH_MAX])
+static void add_value(const struct health *health, const char *key, char why[HEALTH_MAX])
 {
 	char said[HEALTH_MAX], shown[CLEAN_MAX];
 	size_t n = strlen(why);
 
-	health_value(health, "no_contact_why", said, sizeof(said));
-	if (strcmp(said, "-") == 0)
-		health_value(health, "servers_tried", said, sizeof(said));
+	health_value(health, key, said, sizeof(said));
 	if (strcmp(said, "-") != 0)
 		snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), said));
+}
+
+/* What the mount met at one server, if it was more than silence, and what each server did last. */
+static void add_servers(const struct health *health, char why[HEALTH_MAX])
+{
+	add_value(health, "no_contact_why", why);
+	add_value(health, "servers_tried", why);
 }
 
 bool health_is_good(const struct health *health, char why[HEALTH_MAX])

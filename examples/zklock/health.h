@@ -8,7 +8,7 @@
 
 #include "mount.h"
 
-#define HEALTH_MAX 600 /* bytes of a sentence: it has some six servers in it */
+#define HEALTH_MAX 800 /* bytes of a sentence: it has some six servers in it */
 
 struct health {
 	char *text; /* NULL: it cannot be read */

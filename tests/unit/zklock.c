@@ -4,6 +4,7 @@
  * terminal, and no table is misread or read beyond its end.
  */
 #include "clean.h"
+#include "health.h"
 #include "scroll.h"
 #include "span.h"
 #include "table.h"
@@ -273,11 +274,28 @@ static void scrolling(void **state)
 	assert_string_equal(scroll.name, "a");
 }
 
+/* One server's answer does not hide what the others do. */
+static void outage(void **state)
+{
+	char text[] = "state: suspended\nlease_left: -\nno_contact_since: -\n"
+		      "no_contact_why: zk1:2181 closes each connection\n"
+		      "servers_tried: zk1:2181: no quorum; zk2:2181: Connection refused\n";
+	struct health health = {.text = text};
+	char why[HEALTH_MAX];
+
+	(void)state;
+	assert_false(health_is_good(&health, why));
+	assert_string_equal(why,
+	                    "the ensemble does not answer; no lock is held here; zk1:2181 closes "
+	                    "each connection; zk1:2181: no quorum; zk2:2181: Connection refused");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts),  cmocka_unit_test(escapes),  cmocka_unit_test(spans),
 		cmocka_unit_test(tables), cmocka_unit_test(anything), cmocka_unit_test(scrolling),
+		cmocka_unit_test(outage),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

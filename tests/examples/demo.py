@@ -6,9 +6,10 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 
 from gate import at_once, example
-from harness import SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, run, until
+from harness import SOURCE_ROOT, ZKLOCKFS, check, check_equal, command, run, spawn, until
 from locking import BUILD
 from printed import read
 from terminals import shape
@@ -62,6 +63,17 @@ def test(case):
     proposed = re.findall(r'^    (?:cat|\S*/zklock) .*', out[out.index('The mount stays'):], re.M)
     check_equal([command(line.split(), env={'PATH': os.environ['PATH']}) for line in proposed],
                 [(0, '', ''), (0, 'nothing is in the way: it could be taken now\n', '')], f'{proposed} in {out}')
+    # A command that a shell has started keeps the lock when the shell is killed, and is named.
+    check('keeps the lock, even after kill -9 of the\nshell: zklock why says which.\n' in out, out)
+    shell = spawn(['bash', '-c', f'exec 9<>{state}/web1/build/lock; sleep 1000 & echo $!; wait'], stdout=subprocess.PIPE, text=True)
+    kept = int(shell.stdout.readline())
+    until(lambda: read(f'/proc/{kept}/comm') == 'sleep\n', 'the command runs')
+    shell.kill()
+    shell.wait()
+    _, said, err = command(proposed[1].split(), env={'PATH': os.environ['PATH']})
+    check(f'is gone; {kept} (sleep) has the file open' in said, said + err)
+    os.kill(kept, signal.SIGKILL)
+    until(lambda: not os.listdir(state + '/web1/build/queue'), 'nobody holds')
     check(f'/zklock/zklocktop -m {state}/web1 ' in out or not shutil.which('zklocktop', path=BUILD), out)
     check_equal(at_once('demo', 'stop', **environ), (0, f'all stopped; {SOURCE_ROOT}/build and the installed packages stay\n', ''), 'stop')
     check(not mounts() and not os.path.exists(state), 'something is left')

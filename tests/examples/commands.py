@@ -36,19 +36,21 @@ def done(text, gate, mount=None, **options):
 def from_other_tools(gate, mount):
     """Each does what stands beside it, as far as one host can tell."""
     gate.tool('c', 'echo "token ${ZKLOCK_TOKEN:?}"')
-    words = sorted(set(re.findall(r'\b(zklock (?:-.*)?p -- c)$', shown('fs/pages/zklock.1.md'), re.MULTILINE)))
+    words = sorted(set(re.findall(r'\b(zklock (?:-.*)?(?:p|seats) -- c)$', shown('fs/pages/zklock.1.md'), re.MULTILINE)))
     check(len(words) >= 10, words)
     mount.mkdir('p')
     for text in words:
-        if '--make' in text:
+        lock = text.split()[-3]
+        if '--make' in text and lock == 'p':
             os.rmdir(mount.path('p'))
         check(re.fullmatch(r'token [0-9]+\n', done(text, gate, mount)), text)
         slots = re.search('--slots ([0-9]+)', text)
-        check_equal(mount.read('p', 'slots'), slots[1] + '\n' if slots else '1\n', text)
+        check_equal(mount.read(lock, 'slots'), slots[1] + '\n' if slots else '1\n', text)
         if '--at-least' in text:
             check('token' not in command(['sh', '-c', text], env=environment(mount))[1], 'a job that another host does')
             check_equal(zklock(mount, 'evict', 'p', 'holder')[0], 0, 'evict')
-        until(lambda: not mount.queue('p'), f'{text}: the lock is free')
+        until(lambda lock=lock: not mount.queue(lock), f'{text}: the lock is free')
+    os.rmdir(mount.path('seats'))
     holder = mount.take('p').held()
     looks = sorted(re.findall(r'\b(?:zklock (?:why|ls|evict) p|cat \S*/p/value)\b[^,\n]*', shown('fs/pages/zklock.1.md')),
                    key=lambda text: 'evict' in text)

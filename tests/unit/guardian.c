@@ -109,7 +109,8 @@ static void slots_of_a_user_over_a_reload(void **state)
 		expect(hold_of(after, USER) >= 0, "hold %d", i);
 	assert_int_equal(hold_of(after, USER), -ENOLCK);
 	codec_end(&out);
-	guardian_end(after, true); /* both have the same descriptors */
+	guardian_end(after, true);
+	guardian_end(before, false); /* frees its memory; the descriptors were those of the other */
 }
 
 /* For good, and so do those that are started from now on. */

@@ -189,6 +189,7 @@ def dead(case, server):
     mount.crash()
     holder.gone()
     command(['umount', '-l', mount.directory])
+    until(lambda: not server.entries('dead'), 'its session ends after its lease')
 
 
 def another_port(case, server):

@@ -49,9 +49,9 @@ struct chain {
 	size_t count;
 	struct step steps[STEPS_MAX];
 	size_t depth;
-	/* Of the last process that was looked at. Waiters of one parent are usual. */
+	/* is_below() remembers its last answer, since many waiters have one parent. */
 	pid_t parent, above;
-	bool below; /* that parent is `above`, or below it */
+	bool below; /* `parent` is `above`, or below it */
 };
 
 /* ---- who waits ---- */

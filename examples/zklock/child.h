@@ -14,11 +14,11 @@ struct child {
 	int end;   /* readable when it has ended */
 };
 
-/* As fork(2): 0 in the child, whose own children keep its end open. -1 and errno. */
+/* Like fork(2): 0 in the child, whose own children keep its end open. -1 and errno. */
 pid_t child_fork(struct child *child);
 /* Whether it has ended within that time. */
 bool child_await(const struct child *child, int wait_ms);
-/* It is waited for, or given up. */
+/* Ends the use of a child that was waited for, or is given up. */
 void child_close(struct child *child);
 
 #endif

@@ -15,8 +15,8 @@
 /* The text up to `size` bytes; `?` stands for what cannot be shown in this locale or is
  * invisible. Cut between two characters. Returns `buffer`. */
 const char *clean(char *buffer, size_t size, const char *text);
-/* For the next character of a text that may be anything: its bytes, 0 at the end. Characters that
- * must not be shown become `?`. */
+/* Reads the next character of a text that may be anything. Returns its bytes, 0 at the end.
+ * Characters that must not be shown become `?`. */
 size_t clean_next(const char *text, wchar_t *ret_char);
 /* Appends a blank and the word to a command line, as a shell reads the same word again; `...` where
  * that is not easily said, or too long: a part of a command may do something else. */

@@ -33,16 +33,16 @@ bool entries_list(const struct mount *mount, const char *lock, struct entry **re
 void entry_read(const struct mount *mount, const char *lock, struct entry *entry);
 /* How long it has held, or waited; -1: not known. */
 int64_t entry_age(const struct entry *entry, const struct health *health);
-/* As `process 4242 (deploy.sh) on web1`, fit to be shown. A blank in the name of the program is
+/* Writes `process 4242 (deploy.sh) on web1`, fit to be shown. A blank in the name of the program is
  * `_`, as in `holder`: nobody can write more into a line than that. */
 #define ENTRY_WHO_MAX 200
 const char *entry_who(const struct entry *entry, char buffer[ENTRY_WHO_MAX]);
-/* As `: nightly backup`; "" if there is no reason, or only the name of the program, which zklock
- * gives without -r and entry_who() has already. */
+/* Writes `: nightly backup`; "" if there is no reason, or only the name of the program, which
+ * zklock gives without -r and entry_who() has already. */
 const char *entry_why(const struct entry *entry, char buffer[CLEAN_MAX]);
-/* It is of a process that has started this one: who waits for it waits for ever. */
+/* Whether the entry is of a process that has started this one: who waits for it waits for ever. */
 bool entry_is_own(const struct entry *entry, const struct health *health);
-/* Of its name what is behind number and mode: `PID-HOST`, or `foreign`. */
+/* The part of its name behind number and mode: `PID-HOST`, or `foreign`. */
 const char *entry_owner(const struct entry *entry);
 /* The process in its name; 0 if there is none. */
 pid_t entry_pid(const struct entry *entry);

@@ -38,7 +38,7 @@ const char *health_value(const struct health *health, const char *key, char *val
 	return value;
 }
 
-/* As " (since 02:41:07, for 45s)"; nothing when that is not known. */
+/* Writes " (since 02:41:07, for 45s)"; nothing when that is not known. */
 static const char *tell_since(const struct health *health, char *buffer, size_t size)
 {
 	char time[48], at[SPAN_TIME_MAX], age[SPAN_MAX];

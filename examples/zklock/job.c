@@ -18,7 +18,7 @@ void job_init(struct job *job)
 	*job = (struct job){.fd = -1};
 }
 
-/* It has a copy of the screen's state: it must end without a word to the terminal. */
+/* The child has a copy of the screen's state: it must end without a word to the terminal. */
 static _Noreturn void do_work(int fd, void (*work)(FILE *out, const void *context),
                               const void *context)
 {

@@ -39,7 +39,7 @@ int mount_open(const struct mount *mount, const char *lock, const char *file, in
 /* What of the lock, or, with "", of the mount, is hidden by which filesystem, and what to do: for
  * people. Returns `text`. */
 const char *mount_covered(const struct mount *mount, const char *lock, char text[PLACE_COVER_MAX]);
-/* As stat(2), and as access(2) with W_OK for the effective user, of what mount_open() opens. */
+/* Like stat(2), and like access(2) with W_OK for the effective user, of what mount_open() opens. */
 int mount_stat(const struct mount *mount, const char *lock, const char *file,
                struct stat *ret_stat);
 int mount_may_write(const struct mount *mount, const char *lock, const char *file);

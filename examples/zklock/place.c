@@ -146,7 +146,8 @@ void places_free(struct places *places)
 
 /* ---- the one that is not there ---- */
 
-/* False: it is no file of settings, or lacks the backslashes of its unit's name. */
+/* Finds the mount point that a file of settings is for. False: the file is none, or its name has a
+ * dash of the mount point, which cannot be told from a slash. */
 static bool find_mountpoint(const char *file, char mountpoint[NAME_MAX + 2])
 {
 	size_t n = strlen(file);
@@ -182,7 +183,7 @@ const char *place_unit(const char *path, char text[PLACE_UNIT_MAX])
 
 /* ---- the one that is meant ---- */
 
-/* Of several ways to one mount the first, a whole one rather than a part. */
+/* Several ways may lead to one mount: the first is taken, a whole one rather than a part. */
 const struct place *places_only(const struct places *places)
 {
 	const struct place *chosen = NULL, *end = places->list + places->count;

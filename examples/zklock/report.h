@@ -28,7 +28,7 @@ struct report {
 	size_t count;
 };
 
-/* Which lock's queue, and which of its entries are to be read in full. */
+/* Says which lock's queue is meant, and which of its entries are to be read in full. */
 struct question {
 	const struct mount *mount;
 	char lock[LOCK_NAME_MAX + 1];

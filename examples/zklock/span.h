@@ -14,7 +14,7 @@
 
 /* A whole number and ms, s, m, h or d; seconds without a unit. At most a year. */
 bool span_parse(const char *text, int64_t *ret_ms);
-/* As `250ms`, `42s`, `3m07s`, `2h05m`, `12d03h`; `-` below 0. */
+/* Writes `250ms`, `42s`, `3m07s`, `2h05m`, `12d03h`; `-` below 0. */
 const char *span_format(char buffer[SPAN_MAX], int64_t ms);
 /* CLOCK_BOOTTIME. */
 int64_t span_now_ms(void);
@@ -25,12 +25,12 @@ bool span_alarm_at(int fd, int64_t at_ms);
 int64_t span_since(const char *time);
 /* The same by another clock, which is so far before this host's. */
 int64_t span_since_by(const char *time, int64_t ahead_ms);
-/* That time by the clock on the wall: as `02:41:07` today, else with the date. `-` if it shows
- * none. */
+/* Writes the time of the text by the clock on the wall: `02:41:07` today, else with the date. `-`
+ * if the text shows none. */
 #define SPAN_TIME_MAX 32
 const char *span_time(char buffer[SPAN_TIME_MAX], const char *text);
-/* Of a lock that is kept the reason begins so, with the time until when: that becomes span_time(),
- * in its place. False: it is not kept. */
+/* The reason of a lock that is kept begins so, with the time until when: span_kept() puts
+ * span_time() in its place. False: the lock is not kept. */
 #define SPAN_KEPT "kept until "
 bool span_kept(char *reason);
 

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* As in the file, with its escapes resolved; "-" where nothing is known. Texts may hold
+/* The words of the file, with its escapes resolved; "-" where nothing is known. Texts may hold
  * anything: see clean.h. */
 struct row {
 	const char *lock, *mode, *host, *pid, *uid, *command, *since, *token, *reason;

@@ -116,7 +116,7 @@ static int failure_status(const struct take *take, int error)
 	}
 }
 
-/* It would wait for itself. */
+/* Says so where the command would wait for its own hold. */
 static void tell_own(const struct take *take, const struct entry *entry)
 {
 	struct health health;

@@ -52,8 +52,8 @@ void take_sort(struct take *take);
  * says why, and that is the status to end with. While it waits, signals do what they did
  * before: by default they end the process, which gives everything back. */
 bool take_all(struct take *take, int *ret_status);
-/* Of a lock that is held: the question could not be asked, or not be answered so far, which says
- * nothing of the lock. It is to be asked again after a moment, for so long at most. */
+/* A question about a lock that is held could not be asked, or not be answered so far, which says
+ * nothing of the lock. The question is asked again after a moment, for so long at most. */
 #define TAKE_ASK_MS 60000
 bool take_is_no_answer(int error);
 void take_pause(void);

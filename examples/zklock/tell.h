@@ -17,7 +17,7 @@ struct child tell_start(const struct take *take, void (*work)(const void *), con
 void tell_stop(struct child *teller);
 /* Lets one do that work. It is waited for a second at most, and less if that was in vain once. */
 void tell_by(const struct take *take, void (*work)(const void *), const void *context);
-/* As warnx(3), in the same way. */
+/* Like warnx(3), in the same way. */
 void tell(const struct take *take, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

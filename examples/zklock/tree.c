@@ -20,7 +20,7 @@ bool tree_adopt(void)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
 }
 
-/* From `status`: `stat` waits for a process that is in exec(2). */
+/* Reads `status`, since a read of `stat` waits for a process that is in exec(2). */
 pid_t tree_parent(pid_t pid)
 {
 	char path[40], line[256];

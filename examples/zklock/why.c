@@ -26,7 +26,7 @@
 #define OPENERS_MAX 10 /* processes that are named for a holder that is gone */
 #define SILENT_MS 5000
 
-/* Of the lock that is asked about. */
+/* The queue of the lock that is asked about. */
 struct queue {
 	const struct mount *mount;
 	const char *lock;
@@ -88,7 +88,7 @@ static int check_lock_file(const struct mount *mount, const char *lock)
 
 /* ---- the queue ---- */
 
-/* It is shown by an entry of its own. */
+/* Whether the process is shown by an entry of its own. */
 static bool is_taker(const struct queue *queue, pid_t pid)
 {
 	char owner[32];

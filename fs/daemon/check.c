@@ -411,7 +411,7 @@ static void check_options_there(const struct options *options, const char *path)
 	free(text);
 }
 
-/* What programs find when the mount has ended. */
+/* Tells what programs would find when the mount has ended. */
 static void check_below(const char *path)
 {
 	switch (unmounted_look_below(path)) {
@@ -435,7 +435,7 @@ static void check_below(const char *path)
 
 #define TAKEN "; a start is refused until it is unmounted"
 
-/* Whether it serves: a dead one is mounted anew. */
+/* True: the mount serves. A dead one is mounted anew. */
 static bool check_mount_there(const struct options *options, const char *path)
 {
 	char status[4096], line[64];

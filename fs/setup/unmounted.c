@@ -94,7 +94,8 @@ enum unmounted_state unmounted_look(const char *mountpoint)
 	return state;
 }
 
-/* A copy of the mount that the directory is in has no other mounts. */
+/* A copy of the mount that the directory is in comes without the mounts in it: it shows the
+ * directory itself. */
 enum unmounted_state unmounted_look_below(const char *mountpoint)
 {
 	const char *name = strrchr(mountpoint, '/') + 1;

@@ -19,7 +19,7 @@
 /* The score is in thousandths of all memory: this is a tenth. */
 #define SCORE_STEP 100
 #define SCORE_MAX 1000
-/* The memory of so many waiters is some two MiB. To give back less is not worth a call. */
+/* The memory of so many waiters is some two MiB. Fewer are not worth a call. */
 #define MANY 1000
 
 void memory_begin(void)
@@ -29,10 +29,12 @@ void memory_begin(void)
 
 void memory_tend(unsigned used, unsigned *most)
 {
-	if (used > *most)
+	if (used >= MANY && used > *most)
 		*most = used;
-	if (*most < MANY || used > *most / 8)
+	if (*most == 0 || used > *most / 8)
 		return;
+	/* The rest holds memory of those that are gone: what it shares with them goes later, when
+	 * most of the rest are free, and at the latest with the last one. */
 	*most = used;
 	(void)malloc_trim(0);
 }

@@ -12,7 +12,8 @@
 /* First of all: how malloc(3) gets memory. */
 void memory_begin(void);
 /* Called now and then with the number of things that are in use. When most of many are free again,
- * the kernel gets their memory back: free(3) gives back only what lies at the end of the heap.
+ * and once more when the last of them is, the kernel gets their memory back: free(3) gives back
+ * only what lies at the end of the heap.
  * `most`: for the next call; 0 at first. */
 void memory_tend(unsigned used, unsigned *most);
 

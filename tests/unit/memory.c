@@ -47,20 +47,27 @@ static long resident_pages(void)
 	return resident;
 }
 
-/* The last piece stands at the end of the heap, so free(3) alone gives nothing back. */
-static void after_many(void **state)
-{
-	static void *pieces[PIECES];
-	unsigned most = 0;
-	long before = resident_pages();
+static void *pieces[PIECES];
 
-	(void)state;
+static void make_pieces(unsigned *most)
+{
+	*most = 0;
 	for (int i = 0; i < PIECES; i++) {
 		pieces[i] = malloc(2048);
 		assert_non_null(pieces[i]);
 		memset(pieces[i], 1, 2048);
 	}
-	memory_tend(PIECES, &most);
+	memory_tend(PIECES, most);
+}
+
+/* The last piece stands at the end of the heap, so free(3) alone gives nothing back. */
+static void after_many(void **state)
+{
+	unsigned most;
+	long before = resident_pages();
+
+	(void)state;
+	make_pieces(&most);
 	for (int i = 0; i < PIECES - 1; i++)
 		free(pieces[i]);
 	memory_tend(PIECES / 8 + 1, &most);
@@ -70,6 +77,28 @@ static void after_many(void **state)
 	assert_int_equal(most, PIECES / 8);
 	free(pieces[PIECES - 1]);
 }
+
+/* Each eighth piece stays for a while: hardly a page is free. */
+static void in_two_parts(void **state)
+{
+	unsigned most;
+	long before = resident_pages();
+
+	(void)state;
+	make_pieces(&most);
+	for (int i = 0; i < PIECES; i++)
+		if (i % 8 != 0)
+			free(pieces[i]);
+	memory_tend(PIECES / 8, &most);
+	assert_in_range(resident_pages(), before + PIECES / 16, LONG_MAX);
+	for (int i = 0; i < PIECES - 8; i += 8)
+		free(pieces[i]);
+	memory_tend(1, &most);
+	assert_in_range(resident_pages(), 0, before + PIECES / 16);
+	free(pieces[PIECES - 8]);
+	memory_tend(0, &most);
+	assert_int_equal(most, 0);
+}
 #endif
 
 int main(void)
@@ -78,6 +107,7 @@ int main(void)
 		cmocka_unit_test(large_pieces),
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(after_many),
+		cmocka_unit_test(in_two_parts),
 #endif
 	};
 

@@ -9,12 +9,14 @@
  *   tell.c, wait.c, loss.c  what is said while locks are held or waited for
  *   look.c, why.c, status.c, chain.c  the commands that take nothing
  *   entry.c, table.c, health.c  what files say   tree.c, span.c, clean.c  processes, times, texts
+ *   words.c  what was meant by a mistyped word
  */
 #include "clean.h"
 #include "look.h"
 #include "run.h"
 #include "span.h"
 #include "start.h"
+#include "words.h"
 
 #include <err.h>
 #include <fcntl.h>
@@ -113,6 +115,7 @@ static const struct kind {
 	{"status", "zklock [-m DIR] status", 0, 0},
 	{"evict", "zklock evict LOCK ENTRY...; an ENTRY is `holder`, a number, or a name in queue/",
          2, SIZE_MAX},
+	{.name = NULL},
 };
 
 /* Closed files stay closed for the command, but no lock becomes its standard output. */
@@ -252,15 +255,6 @@ static void parse_value(struct options *options, int option)
 	}
 }
 
-static const char *long_name(int option)
-{
-	const struct option *row = long_options;
-
-	while (row->name && row->val != option)
-		row++;
-	return row->name;
-}
-
 /* An option that means nothing to the command is told before its value is looked at. */
 static void check_kind(const struct options *options)
 {
@@ -279,29 +273,13 @@ static void note_for_taking(struct options *options, int option)
 {
 	if (option >= OPTION_AHEAD)
 		snprintf(options->for_taking, sizeof(options->for_taking), "--%s",
-		         long_name(option));
+		         words_long_name(long_options, option));
 	else if (option != 'm' && option != 's')
 		snprintf(options->for_taking, sizeof(options->for_taking), "-%c", option);
 	check_kind(options);
 }
 
-/* getopt(3) would name the command as the program. `word`: the last that was read to its end. */
-static _Noreturn void misused(const struct options *options, int option, const char *word)
-{
-	const char *usage = options->kind ? options->kind->usage : "try zklock --help";
-	char shown[CLEAN_MAX], letter[3] = {'-', (char)optopt, '\0'};
-	const char *name = optopt ? long_name(optopt) : NULL;
-
-	if (option == ':' && optopt >= OPTION_AHEAD)
-		errx(EX_USAGE, "--%s needs a value: %s", name, usage);
-	if (option == ':')
-		errx(EX_USAGE, "%s needs a value: %s", letter, usage);
-	if (name)
-		errx(EX_USAGE, "--%s takes no value: %s", name, usage);
-	errx(EX_USAGE, "no option is named %s: %s",
-	     clean(shown, sizeof(shown), optopt ? letter : word), usage);
-}
-
+/* `word`: the last that was read to its end. */
 static void parse_option(struct options *options, int option, const char *word)
 {
 	if (option == 'h')
@@ -311,7 +289,8 @@ static void parse_option(struct options *options, int option, const char *word)
 	if (option == ':')
 		note_for_taking(options, optopt);
 	if (option == ':' || option == '?')
-		misused(options, option, word);
+		words_misused(long_options, option, word,
+		              options->kind ? options->kind->usage : "try zklock --help");
 	note_for_taking(options, option);
 	if (!parse_flag(options, option))
 		parse_value(options, option);
@@ -321,7 +300,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 {
 	int option;
 
-	opterr = 0;
+	opterr = 0; /* getopt(3) would name the command as the program */
 	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
 		parse_option(options, option, argv[optind - 1]);
 	check_kind(options);
@@ -385,10 +364,11 @@ static int run_command(struct options *options, char **words, size_t count, char
 
 static const struct kind *find_kind(const char *name)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(kinds[i].name, name) == 0)
-			return &kinds[i];
-	return NULL;
+	const struct kind *kind = kinds;
+
+	while (kind->name && strcmp(kind->name, name) != 0)
+		kind++;
+	return kind->name ? kind : NULL;
 }
 
 /* No word releases a lock: what such a word proposes would take a lock of that name. */
@@ -411,6 +391,7 @@ static void look_for_release(char **words)
 static _Noreturn void look_for_nothing(char **words)
 {
 	char line[CLEAN_WORDS_MAX] = "", shown[CLEAN_WORDS_MAX], lock[CLEAN_WORDS_MAX];
+	const char *meant;
 
 	if (!*words)
 		errx(EX_USAGE,
@@ -426,10 +407,12 @@ static _Noreturn void look_for_nothing(char **words)
 		clean_add_word(line, "sh");
 	for (char **word = words + 1; *word; word++)
 		clean_add_word(line, *word);
+	meant = words_nearest(*words, kinds, sizeof(*kinds));
 	errx(EX_USAGE,
-	     "`%s` is none of ls, why, history, status, evict; to run a command with that lock: "
-	     "zklock%s",
-	     clean(lock, sizeof(lock), *words), clean(shown, sizeof(shown), line));
+	     "`%s` is none of ls, why, history, status, evict%s%s%s; to run a command with that "
+	     "lock: zklock%s",
+	     clean(lock, sizeof(lock), *words), meant ? " (did you mean " : "", meant ? meant : "",
+	     meant ? "?)" : "", clean(shown, sizeof(shown), line));
 }
 
 static int look_at(const struct mount *mount, const char *what, bool shared, char **words)

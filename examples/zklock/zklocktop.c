@@ -8,6 +8,7 @@
 #include "job.h"
 #include "span.h"
 #include "top.h"
+#include "words.h"
 
 #include <curses.h>
 #include <err.h>
@@ -323,7 +324,8 @@ static void parse_arguments(struct session *self, int argc, char **argv, const c
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "m:d:hV", options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":m:d:hV", options, NULL)) != -1) {
 		if (option == 'm')
 			*ret_mount = optarg;
 		else if (option == 'd' && !span_parse(optarg, &self->delay_ms))
@@ -336,8 +338,8 @@ static void parse_arguments(struct session *self, int argc, char **argv, const c
 			                     fflush(stdout)
 			             ? EX_IOERR
 			             : EX_OK);
-		else if (option == '?')
-			errx(EX_USAGE, "try zklocktop --help");
+		else if (option == '?' || option == ':')
+			words_misused(options, option, argv[optind - 1], "try zklocktop --help");
 	}
 	if (argv[optind])
 		errx(EX_USAGE, "too many words: it shows all locks; Enter shows the queue of one");

@@ -3,6 +3,7 @@
 
 #include "host/args.h"
 #include "host/duration.h"
+#include "host/nearest.h"
 #include "host/safe.h"
 #include "setup/credentials.h"
 #include "setup/mountpoint.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define TICK_TIME_US (2 * 1000000LL) /* if it is not given */
+#define BAD_MAX 2000                 /* bytes, after which no more wrong options are told */
 
 static const char usage[] =
 	"usage: zklockfs [-f] [-d] [-o OPTION[,OPTION...]] SERVERS[/ROOT] MOUNTPOINT\n"
@@ -74,7 +76,7 @@ struct raw {
 	int reload, remount;
 	char *source, *mountpoint;
 	const char *mounted;
-	char *bad;      /* an unknown argument */
+	char *bad;      /* what is wrong with options that are not taken */
 	char *kernels;  /* an option that only mount(8) names, as it found it */
 	char *extra;    /* the first argument too many */
 	char *contexts; /* options for the kernel, as one */
@@ -149,21 +151,36 @@ static int take_argument(struct raw *raw, const char *arg)
 }
 
 /* Options that mount(8), fstab and systemd keep for themselves, and the opposites of those that are
- * always set. mount(8) takes `a,,b`, too. */
+ * always set. */
+static const char *const ignored[] = {
+	"defaults",   "_netdev",
+	"nofail",     "auto",
+	"noauto",     "user",
+	"silent",     "loud",
+	"dirsync",    "nomand",
+	"noiversion", "symfollow",
+	"nouser",     "users",
+	"owner",      "group",
+	"dev",        "nodev",
+	"suid",       "nosuid",
+	"exec",       "noexec",
+	"diratime",   "nodiratime",
+	"norelatime", "nostrictatime",
+	"lazytime",   "nolazytime",
+	"-v",         "-n",
+	"-s",         "async",
+	"sync",       "default_permissions",
+	NULL,
+};
+
 static bool is_ignored(const char *arg)
 {
-	static const char names[] =
-		"defaults\0_netdev\0nofail\0auto\0noauto\0user\0silent\0loud\0dirsync\0"
-		"nomand\0noiversion\0symfollow\0nouser\0users\0owner\0group\0dev\0nodev\0"
-		"suid\0nosuid\0exec\0noexec\0diratime\0nodiratime\0norelatime\0"
-		"nostrictatime\0lazytime\0nolazytime\0-v\0-n\0-s\0async\0sync\0"
-		"default_permissions\0";
 	static const char *const begins[] = {"user=", "helper=", "uhelper=", "comment=", "x-"};
 
-	if (!*arg)
+	if (!*arg) /* mount(8) takes `a,,b`, too */
 		return true;
-	for (const char *name = names; *name; name += strlen(name) + 1)
-		if (strcmp(arg, name) == 0)
+	for (const char *const *name = ignored; *name; name++)
+		if (strcmp(arg, *name) == 0)
 			return true;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (strncmp(arg, begins[i], strlen(begins[i])) == 0)
@@ -176,6 +193,60 @@ static int keep_first(char **to, const char *arg)
 	if (!*to)
 		*to = strdup(arg);
 	return *to ? 0 : -1;
+}
+
+/* The pattern of the option with the name that `option` begins with; NULL: there is none. */
+static const char *find_pattern(const char *option, size_t length)
+{
+	for (const struct fuse_opt *known = table; known->templ; known++)
+		if (strcspn(known->templ, "=") == length &&
+		    strncmp(known->templ, option, length) == 0)
+			return known->templ;
+	return NULL;
+}
+
+/* What is wrong with an option that is not taken. Malloced; NULL: no memory. */
+static char *describe_bad(const char *option)
+{
+	int length = (int)strcspn(option, "="), r;
+	const char *pattern = find_pattern(option, (size_t)length);
+	const char *meant = nearest(option, table, sizeof(*table));
+	char *text;
+
+	if (!meant)
+		meant = nearest(option, ignored, sizeof(*ignored));
+	if (pattern)
+		r = asprintf(&text,
+		             pattern[length] ? "'%s': %.*s needs a value, as in %.*s=..."
+		                             : "'%s': %.*s takes no value",
+		             option, length, option, length, option);
+	else if (option[strcspn(option, " \t")])
+		r = asprintf(&text, "unknown option '%s': commas separate options, without blanks",
+		             option);
+	else if (meant)
+		r = asprintf(&text, "unknown option '%s' (did you mean %.*s?)", option,
+		             (int)strcspn(meant, "="), meant);
+	else
+		r = asprintf(&text, "unknown option '%s'", option);
+	return r < 0 ? NULL : text;
+}
+
+/* Adds it to the others. */
+static int note_bad(char **bad, const char *option)
+{
+	char *one, *all = NULL;
+
+	if (*bad && strlen(*bad) > BAD_MAX)
+		return 0;
+	one = describe_bad(option);
+	if (!one || asprintf(&all, "%s%s%s", *bad ? *bad : "", *bad ? "; " : "", one) < 0)
+		all = NULL;
+	free(one);
+	if (!all)
+		return -1;
+	free(*bad);
+	*bad = all;
+	return 0;
 }
 
 /* 0: the option is taken. libfuse gets none of them. */
@@ -193,7 +264,7 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	case FUSE_OPT_KEY_NONOPT:
 		return take_argument(raw, arg);
 	default:
-		return is_ignored(arg) ? 0 : keep_first(&raw->bad, arg);
+		return is_ignored(arg) ? 0 : note_bad(&raw->bad, arg);
 	}
 }
 
@@ -413,33 +484,6 @@ static void print_version(void)
 	printf("zklockfs %s\nfuse %s\n", ZKLOCKFS_VERSION, fuse_pkgversion());
 }
 
-/* The pattern of the option with the name that `option` begins with; NULL: there is none. */
-static const char *find_pattern(const char *option, size_t length)
-{
-	for (const struct fuse_opt *known = table; known->templ; known++)
-		if (strcspn(known->templ, "=") == length &&
-		    strncmp(known->templ, option, length) == 0)
-			return known->templ;
-	return NULL;
-}
-
-static bool complain_unknown(const char *option, int *ret_status)
-{
-	size_t length = strcspn(option, "=");
-	const char *pattern = find_pattern(option, length);
-
-	if (pattern)
-		return complain(ret_status, EXIT_USAGE,
-		                pattern[length] ? "'%s': %.*s needs a value, as in %.*s=..."
-		                                : "'%s': %.*s takes no value",
-		                option, (int)length, option, (int)length, option);
-	if (option[strcspn(option, " \t")])
-		return complain(ret_status, EXIT_USAGE,
-		                "unknown option '%s': commas separate options, without blanks",
-		                option);
-	return complain(ret_status, EXIT_USAGE, "unknown option '%s'", option);
-}
-
 /* The word too many is the one that is an option, as where OPTIONS= of a unit has no -o. */
 static const char *find_extra(const struct raw *raw)
 {
@@ -466,7 +510,7 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 		return false;
 	}
 	if (raw->bad)
-		return complain_unknown(raw->bad, ret_status);
+		return complain(ret_status, EXIT_USAGE, "%s", raw->bad);
 	if (raw->kernels && !raw->remount)
 		return complain(ret_status, EXIT_USAGE, "unknown option '%s'", raw->kernels);
 	if (raw->extra)

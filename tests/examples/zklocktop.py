@@ -272,7 +272,10 @@ def no_answer(case, server, a):
 
 
 def refused(a):
-    for args, status, err in (([TOP], 64, 'not a terminal'), ([TOP, 'x'], 64, 'too many words'), ([TOP, '-Z'], 64, '--help'),
+    for args, status, err in (([TOP], 64, 'not a terminal'), ([TOP, 'x'], 64, 'too many words'),
+                              ([TOP, '-Z'], 64, 'zklocktop: no option is named -Z: try zklocktop --help\n'),
+                              ([TOP, '--dealy=5s'], 64, 'zklocktop: no option is named --dealy=5s (did you mean --delay?): try'),
+                              ([TOP, '-m'], 64, 'zklocktop: -m needs a value: '), ([TOP, '--help=x'], 64, '--help takes no value'),
                               ([TOP, '-d', 'x'], 64, "'x' is no time")):
         got, out, said = command(args, env=environment(a))
         check_equal((got, out), (status, ''), f'{args}: {said}')

@@ -8,6 +8,7 @@
 #include "scroll.h"
 #include "span.h"
 #include "table.h"
+#include "words.h"
 
 #include "unit.h"
 
@@ -290,12 +291,35 @@ static void outage(void **state)
 	                    "each connection; zk1:2181: no quorum; zk2:2181: Connection refused");
 }
 
+/* tests/unit/nearest.c has more: the daemon has a function of its own for this. */
+static void mistyped(void **state)
+{
+	static const char *const names[] = {"history", "status", "why", NULL};
+	static const struct {
+		const char *word, *name;
+	} rows[] = {
+		{"histroy", "history"}, {"hystori", "history"}, {"stats", "status"},
+		{"statuss", "status"},  {"stauts=1", "status"}, {"wy", NULL},
+		{"whyy", "why"},        {"hi", NULL},           {"", NULL},
+		{"state", NULL},        {"hisstoory1", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		const char *name = words_nearest(rows[i].word, names, sizeof(*names));
+
+		expect(name == rows[i].name ||
+		               (name && rows[i].name && strcmp(name, rows[i].name) == 0),
+		       "'%s' is %s", rows[i].word, name ? name : "nothing");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts),  cmocka_unit_test(escapes),  cmocka_unit_test(spans),
 		cmocka_unit_test(tables), cmocka_unit_test(anything), cmocka_unit_test(scrolling),
-		cmocka_unit_test(outage),
+		cmocka_unit_test(outage), cmocka_unit_test(mistyped),
 	};
 
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))

@@ -330,8 +330,8 @@ class Update:
         """Whether its write may have come when another worker had the lock."""
         if self.write is None or self.confirmed or (self.hold.guarded and not self.unguarded()):
             return False
-        # An evicted holder is told, and the next one holds at once.
-        if store == 'naive' or self.hold.evicted:
+        # An evicted holder is told, and so is one whose time is over. The next one holds at once.
+        if store == 'naive' or self.hold.evicted or 'most=' in self.hold.lock_file:
             return True
         checked = self.write['checked']
         return checked is None or self.write['r'] - checked > SPARE

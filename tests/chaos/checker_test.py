@@ -403,6 +403,14 @@ class Checker(unittest.TestCase):
         stories[0].guarded = True
         self.bad('unfenced', *stories, faults=[eviction(55, 56)])
 
+    def test_time_over_right_before_it_writes(self):
+        def stories(lock_file):
+            return [Story('a').take(1, 0, 10, lock_file).update(7, 12, 60, 55, 'careful').lost(61, 62).release(63),
+                    Story('b').take(2, 5, 57).update(7, 58, 59, 57, 'careful').check(2, 70, 71).release(72)]
+        self.good(*stories('lock@most=47ms'))
+        for lock_file in ('lock', 'lock@least=47ms'):
+            self.bad('unfenced', *stories(lock_file))
+
     def test_converted_when_it_is_lost(self):
         former = Story('a').take(5, 0, 10, 'flock').release(20)
         self.good(former.refused(errno.EIO, 21, 8000, 'flock', converts=True))

@@ -90,8 +90,8 @@ def check(directory):
         worker, mount = event['worker'], event['mount']
         path = f'{directory}/histories/{worker}'
         events = history.read(path) if os.path.exists(path) else []
-        histories.append(History(worker, mount, begin['on_lost'][mount] == 'kill', events,
-                                 result.complain, event['must'], event['process']))
+        guarded = mount < len(begin['on_lost']) and begin['on_lost'][mount] == 'kill'
+        histories.append(History(worker, mount, guarded, events, result.complain, event['must'], event['process']))
     fenced = {lock: stores.records(f'{directory}/stores/{lock}.fenced')
               for lock in begin['locks'] if os.path.exists(f'{directory}/stores/{lock}.fenced')}
     judge(result, journal, histories, fenced)
@@ -652,7 +652,8 @@ def count(result, histories, attempts, slots):
     for hold in holds:
         kind = 'sharing' if hold.shared else 'of a lock with slots' if hold.lock in slots else 'exclusive'
         figures[f'holds, {kind}'] += 1
-        figures['holds by flock'] += hold.lock_file == 'flock'
+        if hold.lock_file in ('flock', 'kazoo', 'curator'):
+            figures[f'holds by {hold.lock_file}'] += 1
         figures['holds that may last for so long at most'] += 'most=' in hold.lock_file
         figures['holds that are kept for so long at least'] += 'least=' in hold.lock_file
     figures['holds lost'] = sum(hold.lost is not None for hold in holds)

@@ -100,6 +100,21 @@ class Server:
         return None
 
 
+class Stranger:
+    """A server of another ensemble."""
+
+    def __init__(self, directory):
+        self.address = '127.0.0.1', PORT
+        os.makedirs(directory + '/stranger')
+        with open(directory + '/stranger/zoo.cfg', 'w', encoding='ascii') as file:
+            file.write(f'tickTime={4 * TICK_MS}\ndataDir={directory}/stranger\nclientPort={PORT}\n'
+                       f'clientPortAddress={self.address[0]}\nmaxClientCnxns=0\nadmin.enableServer=false\n'
+                       '4lw.commands.whitelist=*\n')
+        with open(directory + '/stranger/log', 'w', encoding='ascii') as log:
+            self.process = subprocess.Popen(zookeeper(directory + '/stranger/zoo.cfg'), stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log)
+
+
 class Ensemble:
     def __init__(self, network, directory, proxy, count=3):
         self.servers = [Server(network, number, count, f'{directory}/server{number}')
@@ -123,6 +138,10 @@ class Ensemble:
 
     def followers(self):
         return [server for server in self.servers if server.mode() == 'follower']
+
+    def addresses(self):
+        """Of the servers themselves, without a link."""
+        return ','.join(f'{server.network.address(server.number)}:{PORT}' for server in self.servers)
 
     def client(self):
         """A session that only looks, at a server that serves."""

@@ -250,12 +250,12 @@ class Faults:
         return False
 
     def _daemon_reload(self, fault):
-        """The daemon's program takes over from itself."""
+        """The daemon's program takes over from itself, half of the times with other options."""
         mount = self._free_mount(fault)
         if mount is None:
             return None
         with mount.in_hand():
-            mount.reload()
+            mount.reload(changes=fault.pick * 1000 % 1 < 0.5)
             self._last(fault)
         return mount.number
 
@@ -332,6 +332,15 @@ class Faults:
         link = self._busy_link(fault)
         if not link.connections:
             return None
+        link.reset()
+        return link.name
+
+    def _astray(self, fault):
+        """An address leads to another ensemble for a while."""
+        link = self._busy_link(fault)
+        link.lead(self.bench.stranger.address, fault.seconds)
+        link.reset()
+        self._last(fault)
         link.reset()
         return link.name
 

@@ -26,7 +26,8 @@ and a crowd, beside its members' histories
 The runner writes
   begin {seed, seconds, locks, slots: {lock: number}, on_lost: [of each mount]}
   worker {worker, process, mount, must}   must: the locks it has to get in the end;
-                              process: several workers may be threads of one
+                              process: several workers may be threads of one; mount: of another
+                              client, the number behind the last mount's
   fault {kind, target, c, r}  r: when the fault was over
   kill {process, c}           before the signal was sent
   lost {process, c}           found dead on a mount with on_lost=kill

@@ -13,9 +13,11 @@ import threading
 import time
 
 from ensemble import TICK_MS
-from harness import SOURCE_ROOT, ZKLOCKFS, mounted, until
+from harness import OPTIONS, SOURCE_ROOT, ZKLOCKFS, mounted, until
 
-SESSIONS = (12, 6, 12)     # seconds that the mounts ask for; some servers grant less
+SESSION_SECONDS = 12       # that mounts ask for, and every third one half of it; some servers grant less
+SETTINGS = ('reuse,drain=20s', 'noreuse,drain=30s')     # which reloads change
+RELOAD_SECONDS = 20
 ADOPTION_SECONDS = 20      # the supervisor itself waits no longer than the lease
 # Faults send signal 9.
 _TROUBLE = re.compile(r'assert|sanitizer|runtime error|leak|ended by signal (?!9:|9,)|instead of going on', re.IGNORECASE)
@@ -50,8 +52,11 @@ def _children(pid):
 
 
 class Mount:
-    def __init__(self, number, directory, servers, on_lost, library):
-        self.number, self.servers, self.on_lost = number, servers, on_lost
+    def __init__(self, number, directory, servers, library):
+        self.number, self.servers = number, servers
+        self.on_lost = 'kill' if number % 3 == 2 else 'none'
+        self.session = SESSION_SECONDS // 2 if number % 3 == 1 else SESSION_SECONDS
+        self.changing = SETTINGS[number % 2]
         self.paused, self.set_back = f'{directory}/paused{number}', f'{directory}/setback{number}'
         self.environment = dict(
             os.environ, LD_PRELOAD=library, PAUSED=self.paused, SET_BACK=self.set_back,
@@ -80,13 +85,15 @@ class Mount:
         while mounted(self.directory):
             subprocess.run(['umount', '-l', self.directory], check=False, stderr=subprocess.DEVNULL)
         with open(self.log_path, 'a', encoding='utf-8') as log:
-            options = (f'session_timeout={SESSIONS[self.number]}s,tick_time={TICK_MS}ms,'
-                       f'host=m{self.number},on_lost={self.on_lost},noprotect' + ',noreuse' * (self.number % 2))
-            self.process = subprocess.Popen([ZKLOCKFS, '-f', '-o', options, self.servers + '/locks',
-                                  self.directory], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                 env=self.environment)
+            self.process = subprocess.Popen([ZKLOCKFS, '-f', *self._words()], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=self.environment)
         until(lambda: mounted(self.directory) or not self.running(), 'a mount appears', 60)
         return self.running()
+
+    def _words(self):
+        options = [f'session_timeout={self.session}s', f'tick_time={TICK_MS}ms', f'host=m{self.number}',
+                   f'on_lost={self.on_lost}', 'noprotect', self.changing, *OPTIONS]
+        return ['-o', ','.join(options), self.servers + '/locks', self.directory]
 
     def running(self):
         return self.process is not None and self.process.poll() is None
@@ -127,9 +134,17 @@ class Mount:
             for pid in guards:
                 _signal(pid, signal.SIGCONT)
 
-    def reload(self):
-        if self.running():
+    def reload(self, changes=False):
+        """changes: with other options, if it is not refused."""
+        if not self.running():
+            return
+        if not changes:
             self._signal_daemon(signal.SIGUSR2)
+            return
+        self.changing = SETTINGS[self.changing == SETTINGS[0]]
+        with contextlib.suppress(subprocess.TimeoutExpired), open(self.log_path, 'a', encoding='utf-8') as log:
+            subprocess.run([ZKLOCKFS, '--reload', *self._words()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                           check=False, timeout=RELOAD_SECONDS)
 
     def reloads(self):
         """How often a reload was done."""

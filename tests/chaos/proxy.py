@@ -9,7 +9,7 @@ Three kinds of faults:
   weather   lasts for a time: hold() keeps back frames up, down or both ways, as a
             network does that loses packets (TCP sends them again later, in order,
             and all at once); delay() makes every frame late; refuse() turns new
-            connections away.
+            connections away; lead() takes new connections to another address.
   shots     hit one request of a given kind: the connection is cut before the request
             is forwarded, in the middle of it, after it was applied but before its
             answer, or in the middle of the answer.
@@ -58,6 +58,7 @@ class Link:
         self.shots = []                # [shot, kinds, deadline]
         self.trap = None
         self.refuse_until = 0.0
+        self.elsewhere, self.elsewhere_until = None, 0.0
         self.connections = set()
         self.port = None
 
@@ -77,6 +78,9 @@ class Link:
     def refuse(self, seconds):
         self.refuse_until = time.monotonic() + seconds
 
+    def lead(self, address, seconds):
+        self.elsewhere, self.elsewhere_until = address, time.monotonic() + seconds
+
     def shoot(self, shot, kinds, seconds):
         self.shots.append((shot, kinds, time.monotonic() + seconds))
 
@@ -85,7 +89,7 @@ class Link:
 
     def clear(self):
         self.shots, self.trap = [], None
-        self.refuse_until = 0.0
+        self.refuse_until = self.elsewhere_until = 0.0
         for gate in self.gates('both'):
             gate.closed_until = gate.delay_until = 0.0
 
@@ -167,9 +171,12 @@ class Connection:
         self.is_mute = False           # no answer comes back
 
     async def run(self):
+        address = self.link.address
+        if time.monotonic() < self.link.elsewhere_until:
+            address = self.link.elsewhere
+            self.link.proxy.fired['astray'] += 1
         try:
-            self.far_reader, self.far_writer = await asyncio.wait_for(
-                asyncio.open_connection(*self.link.address), 5)
+            self.far_reader, self.far_writer = await asyncio.wait_for(asyncio.open_connection(*address), 5)
         except (OSError, asyncio.TimeoutError):
             self.near_writer.transport.abort()
             return

@@ -226,6 +226,15 @@ class ProxyTest(unittest.TestCase):
         self.link.clear()
         self.assertEqual(Client(self.link).ask(1, CREATE), 1)
 
+    def test_lead(self):
+        stranger, client = Server(), Client(self.link)
+        self.link.lead(stranger.address, 10 * MINUTE)
+        self.assertEqual(client.ask(1, CREATE), 1)
+        self.assertEqual(Client(self.link).ask(2, CREATE), 2)
+        self.link.clear()
+        self.assertEqual(Client(self.link).ask(3, CREATE), 3)
+        self.assertEqual((self.server.seen, stranger.seen), ([1, 3], [2]))
+
     def test_dead_server(self):
         self.server.listener.shutdown(socket.SHUT_RDWR)   # close() waits for accept()
         with self.assertRaises((OSError, AssertionError)):

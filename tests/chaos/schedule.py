@@ -39,7 +39,7 @@ TRACKS = {
         'black-hole-up': (2, 0.2, 6.0), 'black-hole-down': (2, 0.2, 6.0),
         'black-hole-both': (2, 0.2, 6.0), 'mount-cut-off': (2, 0.5, 6.0),
         'delay': (3, 0.5, 3.0), 'reset': (3, 0.0, 0.1), 'refuse': (2, 0.3, 2.0),
-        'server-answers-stall': (2, 0.3, 3.0),
+        'server-answers-stall': (2, 0.3, 3.0), 'astray': (2, 1.0, 8.0),
     },
     'renewal': {'renewal-answer-lost': (3, *CUT), 'renewal-late': (4, *CUT), 'renewal-late-crash': (3, *CUT)},
     'worker': {'worker-kill': (1, 0.0, 0.2)},

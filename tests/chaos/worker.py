@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""worker.py - a user of the locks, of one of four roles:
+"""worker.py - a user of the locks, of one of these roles:
 
   worker   takes various locks, by various lock files
   sentry   holds a slow lock for seconds at a time
   crowd    many threads that take locks in bursts, see crowd.py
   asker    takes nothing: asks about the locks all the time, and keeps files open
+  kazoo, curator    another client, see foreigner.py
 """
 
 import argparse
@@ -15,6 +16,7 @@ import signal
 import time
 
 import crowd
+import foreigner
 from taker import Taker, close
 
 
@@ -54,7 +56,7 @@ class Worker(Taker):
         if rng.random() < 0.1:
             self._burst()
             return
-        lock = rng.choices(('hot', 'warm', 'seats', 'fleeting'), (45, 30, 20, 5))[0]
+        lock = rng.choices(('hot', 'warm', 'seats', 'fleeting', 'zklockfs-mixed'), (40, 25, 20, 5, 10))[0]
         # A lock in use cannot be removed.
         long = rng.random() < 0.05 and lock != 'fleeting'
         seconds = rng.uniform(0.1, 0.5) if long else rng.uniform(0.0, 0.02)
@@ -134,14 +136,16 @@ class Worker(Taker):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ('mount', 'histories', 'name', 'stores', 'finish', 'seed', 'role'):
+    for name in ('mount', 'histories', 'name', 'stores', 'finish', 'seed', 'role', 'servers'):
         parser.add_argument('--' + name, required=True)
-    for name in ('locks', 'slots', 'values', 'burst-locks'):
+    for name in ('locks', 'slots', 'values', 'burst-locks', 'foreign-locks', 'ports'):
         parser.add_argument('--' + name, required=True, type=lambda text: text.split(','))
     args = parser.parse_args()
     signal.signal(signal.SIGALRM, lambda *_: None)
     if args.role == 'crowd':
         crowd.run(args)
+    elif args.role in foreigner.KINDS:
+        foreigner.Foreigner(args).run()
     else:
         Worker(args, args.name, args.seed).run(args.role)
 

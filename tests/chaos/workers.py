@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: MIT
 """workers.py - the worker processes: some on each mount. A killed worker is replaced by a new
 one with its own name and history. On a mount with on_lost=kill this also happens to a worker
-that has lost a lock."""
+that has lost a lock. Workers of other clients stand behind the last mount."""
 
 import os
 import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import crowd
+import foreigner
 from harness import until
 from history import now
 
-# The roles on each mount. On the last mount a process that loses a lock is killed; a crowd is
+# The roles on each mount. On every third mount a process that loses a lock is killed; a crowd is
 # one process, and all of it is killed.
 _SMALL = ('worker',) * 4 + ('sentry',) * 2 + ('asker',)
 ROLES = (_SMALL + ('crowd',), _SMALL, _SMALL + ('crowd',))
@@ -21,8 +23,9 @@ _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'worker.py')
 
 
 class Workers:
-    def __init__(self, mounts, locks, seed, directory, journal):
-        self.mounts, self.locks, self.seed = mounts, locks, seed
+    def __init__(self, mounts, ensemble, locks, seed, directory, journal):
+        self.mounts, self.ensemble, self.locks, self.seed = mounts, ensemble, locks, seed
+        self.outside = SimpleNamespace(number=len(mounts), on_lost='none', directory='-')
         self.directory, self.journal = directory, journal
         self.finish_file = directory + '/finish'
         self.alive = {}                # name -> process
@@ -31,16 +34,19 @@ class Workers:
         self.lock = threading.Lock()
         os.mkdir(directory + '/stores')
         os.mkdir(directory + '/histories')
+        foreigner.build(directory)
         for mount in mounts:
-            for role in ROLES[mount.number]:
+            for role in ROLES[mount.number % len(ROLES)]:
                 self._hire(mount, role)
+        for role in foreigner.KINDS:
+            self._hire(self.outside, role)
         self.finishing = threading.Event()
         threading.Thread(target=self._replace_losers, daemon=True).start()
 
     def _hire(self, mount, role):
         name = f'm{mount.number}-{role}-{self.generation}'
         self.generation += 1
-        musts = {name: self.locks.each if role != 'asker' else ()}
+        musts = {name: self.locks.each if role in ('worker', 'sentry') else ()}
         if role == 'crowd':
             musts = {name: ()}
             for number in range(crowd.THREADS):
@@ -52,12 +58,14 @@ class Workers:
                 [sys.executable, _WORKER, '--mount', mount.directory, '--role', role, '--name', name,
                  '--locks', ','.join(self.locks.each), '--burst-locks', ','.join(self.locks.burst),
                  '--slots', ','.join(self.locks.slots), '--values', ','.join(self.locks.values),
+                 '--foreign-locks', ','.join(self.locks.foreign), '--servers', self.ensemble.addresses(),
+                 '--ports', ','.join(str(server.observer_port) for server in self.ensemble.servers),
                  '--histories', self.directory + '/histories', '--finish', self.finish_file,
                  '--stores', self.directory + '/stores', '--seed', f'{self.seed} {name}'],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _mount(self, name):
-        return next(mount for mount in self.mounts if name.startswith(f'm{mount.number}-'))
+        return next(mount for mount in [*self.mounts, self.outside] if name.startswith(f'm{mount.number}-'))
 
     def _gone(self, name):
         """A worker was killed: another one takes its place as long as faults come."""

@@ -46,12 +46,16 @@ def _built(args, **options):
     check(status == 0, f'{args[0]} ended with {status}: {out}{err}')
 
 
-def build(case):
-    """All of Java and Go, once for all parts of a case."""
-    _built(['javac', '-d', case.directory + '/classes', '-cp', JARS, *(
-        f'{directory}/{name}.java' for directory, name in (
+def build_java(directory):
+    _built(['javac', '-d', directory + '/classes', '-cp', JARS, *(
+        f'{sources}/{name}.java' for sources, name in (
             (BENCH + '/workers', 'Actor'), (HERE, 'Recipe'), (HERE, 'Kinds'),
             (HERE + '/../../examples/clients', 'ZklockfsDriver')))])
+
+
+def build(case):
+    """All of Java and Go, once for all parts of a case."""
+    build_java(case.directory)
     go_build(case, case.directory + '/gozk', BENCH + '/workers/actor.go', BENCH + '/workers/gozk.go')
 
 

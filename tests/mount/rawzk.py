@@ -17,7 +17,7 @@ NONODE, NOAUTH, NODEEXISTS, NOTEMPTY, THROTTLED = -101, -102, -110, -111, -127
 SESSION_MS = 600 * 1000
 
 _CREATE, _DELETE, _EXISTS, _GET, _SET, _GET_ACL, _SET_ACL = 1, 2, 3, 4, 5, 6, 7
-_CHILDREN2, _MULTI, _AUTH, _CLOSE = 12, 14, 100, -11
+_CHILDREN2, _CHECK, _MULTI, _AUTH, _CLOSE = 12, 13, 14, 100, -11
 _CREATE_CONTAINER, _CREATE_TTL = 19, 21
 _AUTH_XID = -4
 
@@ -159,9 +159,22 @@ class Client:
 
     def delete(self, *paths):
         """Delete the nodes, all of them or none."""
+        self._multi(_DELETE, paths)
+
+    def check(self, path):
+        """Whether the node is there: the leader's word, which no later read of this client is behind."""
+        try:
+            self._multi(_CHECK, [path])
+        except ZkError as err:
+            if err.code != NONODE:
+                raise
+            return False
+        return True
+
+    def _multi(self, operation, paths):
         body = b''
         for path in paths:
-            body += struct.pack('>i?i', _DELETE, False, -1) + _string(path) + struct.pack('>i', -1)
+            body += struct.pack('>i?i', operation, False, -1) + _string(path) + struct.pack('>i', -1)
         answer = self._ask(_MULTI, body + struct.pack('>i?i', -1, True, -1))
         for _ in paths:
             kind, _, code = answer.take('>i?i')

@@ -4,8 +4,9 @@
  *
  * A transaction costs the ensemble little more than one write, so what comes up while
  * the answers of earlier ones are outstanding waits and goes out together: with little to do
- * everything is sent at once, with much to do the batches grow by themselves. Batches are
- * transport: no grant relies on what was sent together, but for the guard.
+ * everything is sent at once, with much to do the batches grow by themselves. A delete that hands
+ * a lock over to another mount takes all with it at once: it would wait for a whole round trip.
+ * Batches are transport: no grant relies on what was sent together, but for the guard.
  *
  * This must not break:
  *  - The order. Deletes go before creates, since an entry that leaves may block the next one. The
@@ -31,8 +32,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests that are unanswered at a time. A thread that releases its lock and takes it again
- * waits for none of them. */
+/* So many requests may be unanswered before others wait. A thread that releases its lock and takes
+ * it again waits for none of them. */
 #define FLIGHTS_MAX 4
 /* Fewer requests go singly: the answer of a single create has the Stat. */
 #define TOGETHER_MIN 3
@@ -428,9 +429,23 @@ void batch_submit(struct lc *lc, struct ensemble_op op, ensemble_answer_fn *answ
 	lc_submit(lc, op, answer, ctx);
 }
 
+/* A delete is unsent that another mount waits for: nobody holds here, and entries of other clients
+ * are in the queue. */
+static bool hands_over(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct entry *entry = batch->entries[i];
+
+		if (entry->state == ENTRY_DELETING && entry->lock->takers.holding == 0 &&
+		    entry->lock->known.others > 0)
+			return true;
+	}
+	return false;
+}
+
 void batch_flush(struct lc *lc)
 {
-	if (lc->batch->flights < FLIGHTS_MAX && lc_ready(lc))
+	if (lc_ready(lc) && (lc->batch->flights < FLIGHTS_MAX || hands_over(lc->batch)))
 		batch_send(lc);
 }
 

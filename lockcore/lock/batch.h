@@ -18,7 +18,7 @@ struct batch {
 
 /* Keeps the create or the delete of an entry, as its state says. False: no memory. */
 bool batch_add(struct entry *entry);
-/* Sends what is unsent, unless much is under way. */
+/* Sends what is unsent, unless much is under way and no other mount waits for it. */
 void batch_flush(struct lc *lc);
 void batch_send(struct lc *lc);
 /* The connection is lost: requests that are unsent count as not done. */

@@ -378,31 +378,64 @@ static void not_sent_without_contact(void **state)
 
 /* ---- when it is sent ---- */
 
+/* Four creates are under way: no more are sent until one is answered. Returns the first. */
+static struct entry *keep_busy(struct rig *rig)
+{
+	struct entry *first = NULL;
+
+	for (int i = 0; i < 4; i++) {
+		struct entry *entry = add(rig, "x");
+
+		first = first ? first : entry;
+		create(entry);
+		batch_flush(&rig->lc);
+	}
+	assert_int_equal(rig->batch.flights, 4);
+	rig_forget(rig);
+	return first;
+}
+
 /* While many requests are under way, new ones are kept, and go out together later. */
 static void kept_while_much_is_under_way(void **state)
 {
 	struct rig *rig = *state;
 	struct entry *a = add_after_ok(rig, "a"), *b = add_after_ok(rig, "b"),
 		     *c = add_after_ok(rig, "c");
-	struct entry *others[4];
+	struct entry *first = keep_busy(rig);
 
-	for (int i = 0; i < 4; i++) {
-		others[i] = add(rig, "x");
-		create(others[i]);
-		batch_flush(&rig->lc);
-	}
-	rig_expect_sent(rig, "create ephemeral /locks/x/#5-, create ephemeral /locks/x/#6-, "
-	                     "create ephemeral /locks/x/#7-, create ephemeral /locks/x/#8-");
 	create(a);
 	create(b);
 	batch_flush(&rig->lc);
 	create(c);
 	batch_flush(&rig->lc);
 	rig_expect_sent(rig, "");
-	rig_answer_created(rig, rig_entry_path(others[0], 1), 201);
+	rig_answer_created(rig, rig_entry_path(first, 1), 201);
 	batch_flush(&rig->lc);
 	rig_expect_sent(rig, "create ephemeral /locks/a/#2- + create ephemeral /locks/b/#3- + "
 	                     "create ephemeral /locks/c/#4-");
+}
+
+/* A delete does not wait when another mount gets the lock by it, and what is unsent goes along. It
+ * waits while a taker of this mount holds. */
+static void not_kept_from_others(void **state)
+{
+	struct rig *rig = *state;
+	struct entry *a = add_present(rig, "a", 1), *b = add_after_ok(rig, "b");
+	struct lock *lock = a->lock;
+
+	keep_busy(rig);
+	create(b);
+	drop(a);
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "");
+	lock->known.others = 1;
+	lock->takers.holding = 1;
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "");
+	lock->takers.holding = 0;
+	batch_flush(&rig->lc);
+	rig_expect_sent(rig, "delete /locks/a/#2-1, create ephemeral /locks/b/#3-");
+	lock->known.others = 0;
 }
 
 static void answered(void *ctx, const struct ensemble_answer *answer)
@@ -685,6 +718,7 @@ int main(void)
 		BATCH_TEST(unknown_together),
 		BATCH_TEST(not_sent_without_contact),
 		BATCH_TEST(kept_while_much_is_under_way),
+		BATCH_TEST(not_kept_from_others),
 		BATCH_TEST(behind_what_is_kept),
 		BATCH_TEST(nothing_while_not_ready),
 		BATCH_TEST(guarded_delete),

@@ -20,12 +20,13 @@
  * more processes and files there are on the machine.
  *
  * Of the processes that have the lost lock file open, these are stopped: its opener, the opener's
- * descendants, and once the opener has ended, processes without a known ancestor (a child outlives
- * its parent). Never
+ * descendants, and once the opener has ended or closed the file, processes without a known ancestor
+ * (a child outlives its parent). Never
  *
  *   - a process whose nearest opener of that lock file still holds the lock;
  *   - a process that the taker's own user may not signal, by kill(2);
- *   - an unrelated process, while the opener lives: a descriptor can be sent to any process.
+ *   - an unrelated process, while the opener has the file open: a descriptor can be sent to any
+ *     process.
  *
  * For a `flock` file the opener is the process that took the lock by fcntl(2), or opened the file
  * that flock(2) locks; processes that have it open and hold nothing are left alone.

@@ -227,6 +227,13 @@ static bool stop_opener(struct look *look, int slot, int signal)
 	return is_sure(look);
 }
 
+/* Those who have the file open are to be stopped now, and a search may have passed them by. */
+static void note_closed(struct look *look, int slot)
+{
+	atomic_store(&look->shared->closed[slot], look->losses[slot].word);
+	atomic_store(&look->shared->found, true);
+}
+
 void look_at_opener(struct look *look, int first)
 {
 	static struct own own;
@@ -247,10 +254,13 @@ void look_at_opener(struct look *look, int first)
 	look->subject.process = ref;
 	for (int i = 0; i < own.count; i++) {
 		int slot = look->openers[first + i].slot, signal = signal_now(look, slot);
+		bool closed = looked && !own.seen[i];
 
 		if (!look_is_due(look, slot))
 			continue;
-		if (!runs || (looked && !own.seen[i]) || stop_opener(look, slot, signal))
+		if (closed)
+			note_closed(look, slot);
+		if (!runs || closed || stop_opener(look, slot, signal))
 			deal(look, slot, signal);
 	}
 	if (runs)
@@ -357,11 +367,14 @@ static int nearest_opener(struct look *look, uint64_t ino, struct slot_now *ret_
 	return found;
 }
 
-static bool opener_lives(const struct slot_now *now)
+/* The opener lives, and has not closed the file. */
+static bool opener_keeps(const struct look *look, int slot, const struct slot_now *now)
 {
 	struct process process;
 	bool lives;
 
+	if (atomic_load(&look->shared->closed[slot]) == now->word)
+		return false;
 	if (now->pid == 0)
 		return true; /* cannot be told */
 	if (process_open(now->pid, &process) < 0)
@@ -371,9 +384,9 @@ static bool opener_lives(const struct slot_now *now)
 	return lives;
 }
 
-/* The process descends from no known opener. While the opener lives, somebody has passed the
- * descriptor to the process, perhaps unasked. While another process holds by this lock file, the
- * descriptor may be of that one. */
+/* The process descends from no known opener. While the opener has the file open, somebody may have
+ * passed the descriptor to the process, perhaps unasked. While another process holds by this lock
+ * file, the descriptor may be of that one. */
 static void look_at_orphan(struct look *look, uint64_t ino)
 {
 	int used = atomic_load(&look->page->used);
@@ -387,7 +400,7 @@ static void look_at_orphan(struct look *look, uint64_t ino)
 	for (int i = 0; i < used; i++) {
 		struct slot_now now = slots_look(look->page, i);
 
-		if (now.ino == ino && is_lost(look, i, &now) && !opener_lives(&now))
+		if (now.ino == ino && is_lost(look, i, &now) && !opener_keeps(look, i, &now))
 			(void)stop(look, i, now.uid, signal_now(look, i));
 	}
 }

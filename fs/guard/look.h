@@ -39,6 +39,8 @@ struct look_shared {
 	/* By slot: of which loss the opener was dealt with last, and with which signal; or who is
 	 * about to send one has claimed that. */
 	_Atomic uint64_t dealt[GUARDIAN_SLOTS];
+	/* By slot: the word of a loss whose opener lives, and has closed the file. */
+	_Atomic unsigned closed[GUARDIAN_SLOTS];
 };
 
 #define GENERATIONS_MAX 128

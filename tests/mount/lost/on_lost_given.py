@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """on_lost never stops a process that the taker's user may not signal, nor one that was given
-the descriptor while the opener lives (rule 34): a process that listens at a socket can be sent
-any descriptor. When the opener has ended, processes of its user that have the lock file open are
-stopped. An opener that has become another user's is not stopped, and the log names it."""
+the descriptor while the opener has it open (rule 34): a process that listens at a socket can be
+sent any descriptor. When the opener has ended or closed the file, processes of its user that have
+it open are stopped. An opener that has become another user's is not stopped, and the log names it."""
 
 import os
+import signal
 import socket
 
-from harness import ALICE, BOB, check, run, until
+from harness import ALICE, BOB, check, run, state_of, until
 from openers import end, evict, process, receive, runs, send
 
 
@@ -31,6 +32,19 @@ def open_as_alice(path):
     fd = os.open(path, os.O_RDWR)
     os.seteuid(0)
     return fd
+
+
+def leave(path, told):
+    """As `(service &)` in a script: the parent of the service ends. Then the script closes the file."""
+    fd = os.open(path, os.O_RDWR)
+    between = os.fork()
+    if between == 0:
+        if os.fork() == 0:
+            os.write(told, b'%d' % os.getpid())
+            signal.pause()
+        os._exit(0)
+    os.waitpid(between, 0)
+    os.close(fd)
 
 
 def test(case):
@@ -74,6 +88,15 @@ def test(case):
     check(runs(changed), 'it was stopped')
     end(changed)
     check(a.log().count('could not stop') == 1, 'others are named, too')
+
+    a.mkdir('left')
+    ours, theirs = os.pipe()
+    opener = process(leave, a.path('left', 'lock'), theirs, uid=ALICE)
+    service = int(os.read(ours, 20))
+    evict(a, 'left')
+    until(lambda: state_of(service) in (None, 'Z'), 'the process that alone has the file open is stopped')
+    check(runs(opener), 'a process that has closed the file was stopped')
+    end(opener)
 
     orphan = lose('orphan', ALICE, False)
     until(lambda: not runs(orphan), 'the process that the opener left behind is stopped')

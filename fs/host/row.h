@@ -14,7 +14,7 @@
  *     direction of writing
  *   a text that is -      \055, for - is what is not known
  *
- * A control character is a question mark.
+ * A control character is a question mark, and so is a byte of no character.
  */
 #ifndef FS_ROW_H
 #define FS_ROW_H

@@ -34,8 +34,6 @@ size_t safe_next(const char **text, enum safe how, char ret[SAFE_MAX])
 	*text += size > 0 ? size : 1;
 	if (how == SAFE_WORD && blank)
 		return put_bare(ret, "_", 1);
-	if (how == SAFE_COLUMN && size == 0)
-		return put_bare(ret, at, 1);
 	if (how == SAFE_COLUMN &&
 	    (*at == ' ' || *at == '\\' || (size > 1 && (blank || shown == 0))))
 		return put_octal(ret, at, size);

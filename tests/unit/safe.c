@@ -24,8 +24,8 @@ static const struct {
 	{"\xe1\x9a\x80", "\xe1\x9a\x80", "_", "\\341\\232\\200", "\xe1\x9a\x80"},
 	{"\xe2\x80\xae", "?", "?", "\\342\\200\\256", "\xe2\x80\xae"},
 	/* Bytes that are no character. */
-	{"\xff\xe2\x80", "???", "???", "\xff\xe2\x80", "???"},
-	{"\xed\xa0\x80", "???", "???", "\xed\xa0\x80", "???"},
+	{"\xff\xe2\x80", "???", "???", "???", "???"},
+	{"\xed\xa0\x80", "???", "???", "???", "???"},
 };
 
 static void expect_text(size_t row, enum safe how, const char *wanted)

@@ -19,6 +19,8 @@ enum {
 	EXIT_MOUNT = 32, /* mount(8): the mount failed */
 };
 
+#define OPTIONS_TICK_TIME_US (2 * 1000000LL) /* if it is not given */
+
 struct options {
 	char *source;     /* SERVERS[/ROOT] as given */
 	char *servers;    /* its first part */
@@ -51,12 +53,15 @@ bool options_parse(int argc, char **argv, const char *mountpoint, struct options
 int64_t options_start_timeout_us(const struct options *options);
 void options_free(struct options *options);
 
-/* ---- what a mount runs with, and may change to ---- */
+/* ---- what a mount runs with, and may change to: options_kept.c ---- */
 
 /* A line for each option: "name: value". Malloced; NULL: no memory. */
 char *options_text(const struct options *options);
 /* The options as a command line: args.h. Malloced; NULL: no memory. */
 char *options_args(const struct options *options, size_t *ret_len);
+/* Takes options and SERVERS/ROOT out of such a text, as words of a command line. Malloced, also if
+ * memory runs out: false. */
+bool options_again(const char *text, char **ret_opts, char **ret_source);
 /* Why a mount with the one cannot go on with the others. Good until the next call. NULL: it can. */
 const char *options_forbid(const struct options *was, const struct options *wanted);
 /* What a reload changes: "on_lost none -> term; ..." Returns `room`; "": nothing. */

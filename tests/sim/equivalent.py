@@ -101,7 +101,7 @@ EXPLAINED = [
      'a descriptor that is left in a command, which ends soon'),
     ('fs/setup/options_file.c', 'read_text', 'dropped call', 'close(fd);',
      'a descriptor that is left in a command, which ends soon'),
-    ('fs/setup/options.c', 'options_args', '>= is >',
+    ('fs/setup/options_kept.c', 'options_args', '>= is >',
      'bool ok = asprintf(&source, "%s%s", options->servers, options->root) > 0;',
      'it prints one byte at least'),
     ('fs/files/text.c', 'looked_up', '&& is ||',

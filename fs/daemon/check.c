@@ -7,12 +7,15 @@
 #include "daemon/engine.h"
 #include "daemon/start.h"
 #include "guard/guardian.h"
+#include "host/args.h"
 #include "host/clock.h"
 #include "host/log.h"
+#include "host/nearest.h"
 #include "host/pause.h"
 #include "host/proc.h"
 #include "host/signals.h"
 #include "lockcore.h"
+#include "setup/env_file.h"
 #include "setup/mount_error.h"
 #include "setup/mountpoint.h"
 #include "setup/options_file.h"
@@ -382,23 +385,33 @@ static void check_clocks(const struct pauses *pauses)
 			"wall clock: /dev/vmclock0, or the module ptp_kvm");
 }
 
+/* Compares the options with those of the mount, by its text. False: they are the same. */
+static bool tell_difference(const struct options *options, const char *text, const char *where,
+                            const char *cure)
+{
+	char differ[768];
+	bool in_place;
+
+	if (!*options_differ(options, text, differ, sizeof(differ), &in_place))
+		return false;
+	log_line(RISK, "%s: the mount runs with %s: %s", where, differ,
+	         in_place ? cure
+	                  : "no reload changes that: stop the mount when no lock is held, and "
+	                    "start it again");
+	return true;
+}
+
 /* Without a word if it cannot be read: so is the status then. */
 static void check_options_there(const struct options *options, const char *path)
 {
-	char differ[768];
 	const char *why;
-	bool in_place;
 	char *session, *text = options_file_read(path, /* waits = */ false, &why);
 
 	if (!text)
 		return;
-	if (*options_differ(options, text, differ, sizeof(differ), &in_place))
-		log_line(RISK, "mount point: the mount runs with %s: %s", differ,
-		         in_place ? "zklockfs --reload with these arguments changes it, --check "
-		                    "without servers takes it as it is"
-		                  : "no reload changes that: stop the mount when "
-		                    "no lock is held, and start it again");
-	else
+	if (!tell_difference(options, text, "mount point",
+	                     "zklockfs --reload with these arguments changes it, --check without "
+	                     "servers takes it as it is"))
 		log_line(OK, "mount point: the mount runs with these options");
 	if (options_session_is_shorter(options, text, &session)) {
 		log_line(RISK,
@@ -526,30 +539,62 @@ static bool has_fstab(const char *path)
 }
 
 /* systemd takes the last of two lines of one name, and every name. */
+static void check_names(const char *file, char *text)
+{
+	static const char *const names[] = {"OPTIONS", "SERVERS", NULL};
+	unsigned counts[2] = {0};
+	char *name, *value;
+
+	while (env_file_next(&text, &name, &value)) {
+		const char *meant = nearest(name, names, sizeof(*names));
+
+		for (size_t i = 0; names[i]; i++)
+			counts[i] += strcmp(name, names[i]) == 0;
+		if (meant && strcmp(name, meant) != 0)
+			log_line(RISK, "unit: %s: %s= is no setting: write %s=", file, name, meant);
+	}
+	for (size_t i = 0; names[i]; i++)
+		if (counts[i] > 1)
+			log_line(RISK,
+			         "unit: %s: %u lines are %s=, and only the last counts: make them "
+			         "one line",
+			         file, counts[i], names[i]);
+}
+
+/* What the next start by the unit finds, or the next reload. */
+static void check_words(const char *path, const char *file, char **words)
+{
+	struct options options;
+	struct refusal refusal;
+	char where[UNIT_FILE_MAX + 8], *text;
+	const char *why;
+
+	if (options_read(args_count(words), words, NULL, &options, &refusal)) {
+		snprintf(where, sizeof(where), "unit: %s", file);
+		text = options_file_read(path, /* waits = */ false, &why);
+		if (text)
+			(void)tell_difference(&options, text, where, "systemctl reload changes it");
+		free(text);
+		options_free(&options);
+	} else if (refusal.why) {
+		log_line(WRONG, "unit: %s: %s", file, refusal.why);
+	}
+	free(refusal.why);
+}
+
 static void check_settings(const char *path)
 {
-	char file[UNIT_FILE_MAX], *line = NULL;
-	FILE *settings = fopen(unit_settings(path, file), "re");
-	unsigned options = 0, servers = 0;
-	size_t size = 0;
+	char *argv[] = {(char *)"zklockfs", (char *)"--reload", (char *)path};
+	char file[UNIT_FILE_MAX], *text = unit_settings_read(path, file), **words;
 
-	while (settings && getline(&line, &size, settings) >= 0) {
-		const char *name = line + strspn(line, " \t");
-
-		options += strncmp(name, "OPTIONS=", 8) == 0;
-		servers += strncmp(name, "SERVERS=", 8) == 0;
-		if (strncmp(name, "OPTION=", 7) == 0 || strncmp(name, "SERVER=", 7) == 0)
-			log_line(RISK, "unit: %s: %.6s= is no setting: write %.6sS=", file, name,
-			         name);
-	}
-	if (options > 1 || servers > 1)
-		log_line(RISK,
-		         "unit: %s: %u lines are %s=, and only the last counts: make them one line",
-		         file, options > 1 ? options : servers,
-		         options > 1 ? "OPTIONS" : "SERVERS");
-	free(line);
-	if (settings)
-		fclose(settings);
+	if (!text)
+		return;
+	check_names(file, text);
+	words = unit_words(path, sizeof(argv) / sizeof(*argv), argv, file);
+	if (words)
+		check_words(path, file, words);
+	free(words);
+	free(text);
 }
 
 /* The two names differ where the mount point has a dash, and a shell takes a backslash away. */

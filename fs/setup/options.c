@@ -73,6 +73,7 @@ struct raw {
 	int reload, remount;
 	char *source, *mountpoint;
 	const char *mounted;
+	char *unit;     /* the file that has these words; NULL: they are given */
 	char *bad;      /* what is wrong with options that are not taken */
 	char *kernels;  /* an option that only mount(8) names, as it found it */
 	char *extra;    /* the first argument too many */
@@ -265,8 +266,8 @@ static int take_option(void *data, const char *arg, int key, struct fuse_args *o
 	}
 }
 
-/* One line, for any input. */
-__attribute__((format(printf, 3, 4))) static bool complain(int *ret_status, int status,
+/* The last of several reasons counts. */
+__attribute__((format(printf, 3, 4))) static bool complain(struct refusal *refusal, int status,
                                                            const char *format, ...)
 {
 	va_list args;
@@ -276,15 +277,14 @@ __attribute__((format(printf, 3, 4))) static bool complain(int *ret_status, int 
 	if (vasprintf(&line, format, args) < 0)
 		line = NULL;
 	va_end(args);
-	fprintf(stderr, "zklockfs: %s%s\n",
-	        line ? safe_text(line, strlen(line) + 1, line, SAFE_LINE) : strerror(ENOMEM),
-	        status == EXIT_USAGE ? "; try zklockfs --help" : "");
-	free(line);
-	*ret_status = status;
+	if (line)
+		safe_text(line, strlen(line) + 1, line, SAFE_LINE);
+	free(refusal->why);
+	*refusal = (struct refusal){.status = status, .why = line ? line : strdup("no memory")};
 	return false;
 }
 
-static bool read_source(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_source(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	const char *slash = strchrnul(raw->source, '/');
 	const char *why;
@@ -294,26 +294,26 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 	options->servers = strndup(raw->source, (size_t)(slash - raw->source));
 	options->root = strdup(*slash ? slash : "/locks");
 	if (!options->source || !options->servers || !options->root)
-		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+		return complain(refusal, EXIT_MOUNT, "%s", strerror(ENOMEM));
 	for (end = options->root + strlen(options->root);
 	     end > options->root + 1 && end[-1] == '/';)
 		*--end = '\0';
 	why = servers_wrong(options->servers, raw->source, raw->mountpoint);
 	if (why && unit_meant(options->servers, meant))
-		return complain(ret_status, EXIT_USAGE,
+		return complain(refusal, EXIT_USAGE,
 		                "'%s' is the name of a unit: name the mount point, %s",
 		                options->servers, meant);
 	if (why)
-		return complain(ret_status, EXIT_USAGE, "bad server list '%s': %s",
-		                options->servers, why);
+		return complain(refusal, EXIT_USAGE, "bad server list '%s': %s", options->servers,
+		                why);
 	if (strcmp(options->root, "/") == 0)
 		return complain(
-			ret_status, EXIT_USAGE,
+			refusal, EXIT_USAGE,
 			"the whole ensemble cannot be mounted: name a sub-tree, such as %s/locks",
 			options->servers);
 	why = root_wrong(options->root);
 	if (why)
-		return complain(ret_status, EXIT_USAGE, "'%s' cannot be a root: %s", options->root,
+		return complain(refusal, EXIT_USAGE, "'%s' cannot be a root: %s", options->root,
 		                why);
 	options->read_only = raw->read_only;
 	/* If any root were made, a typo in it would make a new tree, whose locks exclude nobody. */
@@ -323,7 +323,7 @@ static bool read_source(const struct raw *raw, struct options *options, int *ret
 
 /* Not below `least_us`. */
 static bool read_duration(const char *name, const char *text, int64_t by_default, int64_t least_us,
-                          int64_t *ret_us, int *ret_status)
+                          int64_t *ret_us, struct refusal *refusal)
 {
 	const char *why = NULL;
 
@@ -332,23 +332,22 @@ static bool read_duration(const char *name, const char *text, int64_t by_default
 		why = "not a duration like 15s or 500ms";
 	else if (*ret_us < least_us || *ret_us > 86400 * 1000000LL)
 		why = least_us > 0 ? "must be 1ms to 24h" : "must be at most 24h";
-	return !why || complain(ret_status, EXIT_USAGE, "%s=%s: %s", name, text, why);
+	return !why || complain(refusal, EXIT_USAGE, "%s=%s: %s", name, text, why);
 }
 
-static bool read_durations(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_durations(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	return read_duration("session_timeout", raw->session_timeout, 15 * 1000000LL, 1,
-	                     &options->session_timeout_us, ret_status) &&
+	                     &options->session_timeout_us, refusal) &&
 	       read_duration("tick_time", raw->tick_time, OPTIONS_TICK_TIME_US, 1,
-	                     &options->tick_time_us, ret_status) &&
+	                     &options->tick_time_us, refusal) &&
 	       read_duration("connect_timeout", raw->connect_timeout, 10 * 1000000LL, 1,
-	                     &options->connect_timeout_us, ret_status) &&
-	       read_duration("retry", raw->retry, 0, 0, &options->retry_us, ret_status) &&
-	       read_duration("drain", raw->drain, 60 * 1000000LL, 0, &options->drain_us,
-	                     ret_status);
+	                     &options->connect_timeout_us, refusal) &&
+	       read_duration("retry", raw->retry, 0, 0, &options->retry_us, refusal) &&
+	       read_duration("drain", raw->drain, 60 * 1000000LL, 0, &options->drain_us, refusal);
 }
 
-static bool read_mountpoint(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_mountpoint(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	const char *why = strerror(ENOMEM);
 
@@ -358,8 +357,7 @@ static bool read_mountpoint(const struct raw *raw, struct options *options, int 
 	}
 	options->mountpoint =
 		raw->mounted ? strdup(raw->mounted) : mountpoint_prepare(raw->mountpoint, &why);
-	return options->mountpoint ||
-	       complain(ret_status, EXIT_MOUNT, "%s: %s", raw->mountpoint, why);
+	return options->mountpoint || complain(refusal, EXIT_MOUNT, "%s: %s", raw->mountpoint, why);
 }
 
 static bool add_if(char **opts, bool wanted, const char *opt)
@@ -367,7 +365,7 @@ static bool add_if(char **opts, bool wanted, const char *opt)
 	return !wanted || fuse_opt_add_opt(opts, opt) == 0;
 }
 
-static bool read_fuse_args(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_fuse_args(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	char *opts = NULL, *name;
 	bool ok;
@@ -387,35 +385,35 @@ static bool read_fuse_args(const struct raw *raw, struct options *options, int *
 	     fuse_opt_add_arg(&options->fuse_args, opts) == 0;
 	free(name);
 	free(opts);
-	return ok || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+	return ok || complain(refusal, EXIT_MOUNT, "%s", strerror(ENOMEM));
 }
 
-static bool read_host(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_host(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	char name[256] = "";
 
 	if (!raw->host && gethostname(name, sizeof(name) - 1) < 0)
-		return complain(ret_status, EXIT_MOUNT, "host name: %s", strerror(errno));
+		return complain(refusal, EXIT_MOUNT, "host name: %s", strerror(errno));
 	options->host = strdup(raw->host ? raw->host : name);
 	if (!options->host)
-		return complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+		return complain(refusal, EXIT_MOUNT, "%s", strerror(ENOMEM));
 	if (!*options->host)
-		return complain(ret_status, EXIT_USAGE, "host= is empty");
+		return complain(refusal, EXIT_USAGE, "host= is empty");
 	return true;
 }
 
-static bool read_clients(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_clients(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	if (!raw->clients)
 		return true;
 	if (!lc_knows_clients(raw->clients))
-		return complain(ret_status, EXIT_USAGE, "clients=%s: must be one of " LC_CLIENTS,
+		return complain(refusal, EXIT_USAGE, "clients=%s: must be one of " LC_CLIENTS,
 		                raw->clients);
 	options->clients = strdup(raw->clients);
-	return options->clients || complain(ret_status, EXIT_MOUNT, "%s", strerror(ENOMEM));
+	return options->clients || complain(refusal, EXIT_MOUNT, "%s", strerror(ENOMEM));
 }
 
-static bool read_on_lost(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_on_lost(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	if (!raw->on_lost)
 		return true;
@@ -424,31 +422,32 @@ static bool read_on_lost(const struct raw *raw, struct options *options, int *re
 			options->on_lost = i;
 			return true;
 		}
-	return complain(ret_status, EXIT_USAGE, "on_lost=%s: must be none, term or kill",
+	return complain(refusal, EXIT_USAGE, "on_lost=%s: must be none, term or kill",
 	                raw->on_lost);
 }
 
-static bool read_credentials(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_credentials(const struct raw *raw, struct options *options,
+                             struct refusal *refusal)
 {
 	const char *why;
 
 	if (!raw->credentials)
 		return true;
 	if (!*raw->credentials)
-		return complain(ret_status, EXIT_USAGE, "credentials= is empty");
+		return complain(refusal, EXIT_USAGE, "credentials= is empty");
 	/* The next daemon reads it, too, from wherever that one runs. */
 	if (*raw->credentials != '/')
-		return complain(ret_status, EXIT_USAGE, "credentials=%s: the path must be absolute",
+		return complain(refusal, EXIT_USAGE, "credentials=%s: the path must be absolute",
 		                raw->credentials);
 	options->credentials = credentials_read(raw->credentials, &why);
 	options->credentials_file = strdup(raw->credentials);
 	return (options->credentials && options->credentials_file) ||
-	       complain(ret_status, EXIT_MOUNT, "credentials=%s: %s", raw->credentials, why);
+	       complain(refusal, EXIT_MOUNT, "credentials=%s: %s", raw->credentials, why);
 }
 
 /* Reads digits of that base, up to a maximum. */
 static bool read_number(const char *name, const char *text, int base, unsigned by_default,
-                        unsigned max, unsigned *ret_number, int *ret_status)
+                        unsigned max, unsigned *ret_number, struct refusal *refusal)
 {
 	const char *digits = base == 8 ? "01234567" : "0123456789";
 	unsigned long number;
@@ -459,7 +458,7 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 	errno = 0;
 	number = strtoul(text, NULL, base);
 	if (!*text || text[strspn(text, digits)] || errno || number > max)
-		return complain(ret_status, EXIT_USAGE,
+		return complain(refusal, EXIT_USAGE,
 		                base == 8 ? "%s=%s: must be an octal number, at most 0%o"
 		                          : "%s=%s: must be a number, at most %u",
 		                name, text, max);
@@ -467,13 +466,11 @@ static bool read_number(const char *name, const char *text, int base, unsigned b
 	return true;
 }
 
-static bool read_owner(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_owner(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
-	return read_number("uid", raw->uid, 10, getuid(), UINT32_MAX - 1, &options->uid,
-	                   ret_status) &&
-	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid,
-	                   ret_status) &&
-	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, ret_status);
+	return read_number("uid", raw->uid, 10, getuid(), UINT32_MAX - 1, &options->uid, refusal) &&
+	       read_number("gid", raw->gid, 10, getgid(), UINT32_MAX - 1, &options->gid, refusal) &&
+	       read_number("umask", raw->umask, 8, 022, 0777, &options->umask, refusal);
 }
 
 static void print_version(void)
@@ -496,26 +493,26 @@ static const char *find_extra(const struct raw *raw)
 	return with_value ? with_value : raw->extra;
 }
 
-static bool read_all(const struct raw *raw, struct options *options, int *ret_status)
+static bool read_all(const struct raw *raw, struct options *options, struct refusal *refusal)
 {
 	if (raw->help || raw->version) {
 		if (raw->help)
 			fputs(usage, stdout);
 		else
 			print_version();
-		*ret_status = fflush(stdout) == 0 ? 0 : EXIT_USAGE;
+		refusal->status = fflush(stdout) == 0 ? 0 : EXIT_USAGE;
 		return false;
 	}
 	if (raw->bad)
-		return complain(ret_status, EXIT_USAGE, "%s", raw->bad);
+		return complain(refusal, EXIT_USAGE, "%s", raw->bad);
 	if (raw->kernels && !raw->remount)
-		return complain(ret_status, EXIT_USAGE, "unknown option '%s'", raw->kernels);
+		return complain(refusal, EXIT_USAGE, "unknown option '%s'", raw->kernels);
 	if (raw->extra)
-		return complain(ret_status, EXIT_USAGE,
+		return complain(refusal, EXIT_USAGE,
 		                "too many arguments: options stand behind -o, as in -o %s",
 		                find_extra(raw));
 	if (!raw->source || (!raw->mountpoint && !raw->check))
-		return complain(ret_status, EXIT_USAGE, "%s",
+		return complain(refusal, EXIT_USAGE, "%s",
 		                raw->source || raw->reload || raw->remount ? "no mount point given"
 		                                                           : "no servers given");
 	options->foreground = raw->foreground || raw->debug;
@@ -531,11 +528,11 @@ static bool read_all(const struct raw *raw, struct options *options, int *ret_st
 	options->contexts = raw->contexts ? strdup(raw->contexts) : NULL;
 	options->protect = !raw->noprotect;
 	options->has_tick_time = raw->tick_time != NULL;
-	return read_durations(raw, options, ret_status) && read_on_lost(raw, options, ret_status) &&
-	       read_clients(raw, options, ret_status) && read_source(raw, options, ret_status) &&
-	       read_host(raw, options, ret_status) && read_credentials(raw, options, ret_status) &&
-	       read_owner(raw, options, ret_status) && read_mountpoint(raw, options, ret_status) &&
-	       read_fuse_args(raw, options, ret_status);
+	return read_durations(raw, options, refusal) && read_on_lost(raw, options, refusal) &&
+	       read_clients(raw, options, refusal) && read_source(raw, options, refusal) &&
+	       read_host(raw, options, refusal) && read_credentials(raw, options, refusal) &&
+	       read_owner(raw, options, refusal) && read_mountpoint(raw, options, refusal) &&
+	       read_fuse_args(raw, options, refusal);
 }
 
 static void free_raw(struct raw *raw)
@@ -549,6 +546,7 @@ static void free_raw(struct raw *raw)
 	free(raw->mountpoint);
 	free(raw->extra);
 	free(raw->bad);
+	free(raw->unit);
 	*raw = (struct raw){.mounted = raw->mounted};
 }
 
@@ -571,7 +569,8 @@ static bool names_source(const struct raw *raw)
 }
 
 /* What is not named stays as the mount has it: *ret_opts and *ret_source, malloced. */
-static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source, int *ret_status)
+static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source,
+                       struct refusal *refusal, bool *ret_absent)
 {
 	const char *mountpoint = raw->mountpoint ? raw->mountpoint : raw->source, *why;
 	const char *silence = raw->check ? mountpoint_silence(mountpoint) : NULL;
@@ -580,8 +579,10 @@ static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source
 	bool ok = text && options_again(text, ret_opts, ret_source);
 	char advice[UNIT_ADVICE_MAX];
 
+	*ret_absent = !silence && !text && errno == ENODEV;
+
 	if (!ok)
-		complain(ret_status, EXIT_MOUNT, "%s: %s%s%s", mountpoint,
+		complain(refusal, EXIT_MOUNT, "%s: %s%s%s", mountpoint,
 		         text      ? strerror(ENOMEM)
 		         : silence ? silence
 		                   : why,
@@ -619,12 +620,32 @@ static bool parse_behind(struct raw *raw, int argc, char **argv, char *opts)
 	return ok;
 }
 
+/* Nothing is mounted: the words of its unit count, as the start will read them. */
+static bool parse_unit(struct raw *raw, int argc, char **argv, struct refusal *refusal)
+{
+	char file[UNIT_FILE_MAX], **words = unit_words(raw->source, argc, argv, file);
+	bool ok = false;
+
+	if (words) {
+		free(refusal->why);
+		*refusal = (struct refusal){.status = EXIT_USAGE};
+		free_raw(raw);
+		ok = parse_words(raw, args_count(words), words);
+		raw->unit = strdup(file);
+	}
+	free(words);
+	return ok;
+}
+
 /* Reads the words of a mount that is there again, behind what it has. */
-static bool parse_again(struct raw *raw, int argc, char **argv, int *ret_status)
+static bool parse_again(struct raw *raw, int argc, char **argv, struct refusal *refusal)
 {
 	char *opts = NULL, *source = NULL;
-	bool names = names_source(raw), ok = read_mount(raw, &opts, &source, ret_status);
+	bool absent, names = names_source(raw);
+	bool ok = read_mount(raw, &opts, &source, refusal, &absent);
 
+	if (absent && raw->check)
+		return parse_unit(raw, argc, argv, refusal);
 	if (ok) {
 		free_raw(raw);
 		ok = parse_behind(raw, argc, argv, opts);
@@ -651,23 +672,40 @@ static bool is_partial(const struct raw *raw)
 	return !raw->mountpoint && (raw->reload || (raw->check && *raw->source == '/'));
 }
 
-bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
-                   int *ret_status)
+bool options_read(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                  struct refusal *ret_refusal)
 {
 	struct options options = {0};
 	struct raw raw = {.mounted = mountpoint};
 	bool ok;
 
-	*ret_status = EXIT_USAGE;
+	*ret_refusal = (struct refusal){.status = EXIT_USAGE};
 	ok = parse_words(&raw, argc, argv);
 	if (ok && is_partial(&raw))
-		ok = parse_again(&raw, argc, argv, ret_status);
-	ok = ok && read_all(&raw, &options, ret_status);
+		ok = parse_again(&raw, argc, argv, ret_refusal);
+	ok = ok && read_all(&raw, &options, ret_refusal);
+	if (!ok && raw.unit && ret_refusal->why)
+		(void)complain(ret_refusal, ret_refusal->status, "%s: %s", raw.unit,
+		               ret_refusal->why);
 	free_raw(&raw);
 	if (ok)
 		*ret_options = options;
 	else
 		options_free(&options);
+	return ok;
+}
+
+bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                   int *ret_status)
+{
+	struct refusal refusal;
+	bool ok = options_read(argc, argv, mountpoint, ret_options, &refusal);
+
+	if (!ok && refusal.why)
+		fprintf(stderr, "zklockfs: %s%s\n", refusal.why,
+		        refusal.status == EXIT_USAGE ? "; try zklockfs --help" : "");
+	free(refusal.why);
+	*ret_status = refusal.status;
 	return ok;
 }
 

@@ -45,8 +45,17 @@ struct options {
 	struct fuse_args fuse_args; /* options for libfuse and the kernel */
 };
 
-/* `mountpoint`: where the mount is already; NULL: it is as given, and free, or to be changed. True:
- * go on. False: leave with *ret_status; everything has been said. */
+/* Why there are no options: the exit status, and a line for people, malloced; NULL: it has been
+ * said. */
+struct refusal {
+	int status;
+	char *why;
+};
+
+/* `mountpoint`: where the mount is already; NULL: it is as given, and free, or to be changed. */
+bool options_read(int argc, char **argv, const char *mountpoint, struct options *ret_options,
+                  struct refusal *ret_refusal);
+/* The same. True: go on. False: leave with *ret_status; everything has been said. */
 bool options_parse(int argc, char **argv, const char *mountpoint, struct options *ret_options,
                    int *ret_status);
 /* How long the start goes on trying to reach a server. */

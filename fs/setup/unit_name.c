@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup/unit_name.h"
 
+#include "host/args.h"
+#include "setup/env_file.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +50,46 @@ const char *unit_settings(const char *path, char file[UNIT_FILE_MAX])
 
 	snprintf(file, UNIT_FILE_MAX, "/etc/zklockfs/%s.conf", unit_file(path, name));
 	return file;
+}
+
+char *unit_settings_read(const char *path, char file[UNIT_FILE_MAX])
+{
+	FILE *settings = fopen(unit_settings(path, file), "re");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (settings && getdelim(&text, &size, '\0', settings) < 0 && text)
+		*text = '\0';
+	if (settings)
+		fclose(settings);
+	return text;
+}
+
+char **unit_words(const char *path, int argc, char **argv, char file[UNIT_FILE_MAX])
+{
+	char *real = realpath(path, NULL), *text = real ? unit_settings_read(real, file) : NULL;
+	char none[] = "", *options = none, *servers = none, *name, *value, *bytes = NULL;
+	char **words = NULL;
+	size_t len = 0;
+	FILE *to = text ? open_memstream(&bytes, &len) : NULL;
+
+	for (char *at = text; to && env_file_next(&at, &name, &value);)
+		if (strcmp(name, "OPTIONS") == 0)
+			options = value;
+		else if (strcmp(name, "SERVERS") == 0)
+			servers = value;
+	if (to) {
+		fwrite(options, 1, env_file_words(options), to);
+		fwrite(servers, 1, strlen(servers) + 1, to);
+		for (int i = 1; i < argc; i++)
+			fwrite(argv[i], 1, strlen(argv[i]) + 1, to);
+		if (fclose(to) == 0)
+			words = args_split(argv[0], bytes, len);
+	}
+	free(bytes);
+	free(text);
+	free(real);
+	return words;
 }
 
 /* Takes back what unit_name() does. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unit_name.h - what systemd calls a mount point: /mnt/zk-locks is the instance mnt-zk\x2dlocks.
+ * unit_name.h - what systemd calls a mount point: /mnt/zk-locks is the instance mnt-zk\x2dlocks;
+ * and the command line by which its unit mounts it.
  */
 #ifndef FS_UNIT_NAME_H
 #define FS_UNIT_NAME_H
@@ -20,6 +21,11 @@ const char *unit_file(const char *path, char name[UNIT_NAME_MAX]);
 /* The file of its settings, with its path. Returns `file`. */
 #define UNIT_FILE_MAX (UNIT_NAME_MAX + 32)
 const char *unit_settings(const char *path, char file[UNIT_FILE_MAX]);
+/* Its text, malloced; NULL: it cannot be read. */
+char *unit_settings_read(const char *path, char file[UNIT_FILE_MAX]);
+/* The command line of the unit that mounts at the path: its OPTIONS and its SERVERS stand before
+ * the arguments. For one free(3); NULL: there is no such file, or no memory. */
+char **unit_words(const char *path, int argc, char **argv, char file[UNIT_FILE_MAX]);
 /* Somebody may name a unit, `zklockfs@mnt-locks` or only `mnt-locks`: writes its mount point, if
  * that is a directory. Returns `path`, or NULL. */
 const char *unit_meant(const char *word, char path[PATH_MAX]);

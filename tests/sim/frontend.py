@@ -23,7 +23,7 @@ LIBRARIES = ['-lfuse3', '-lzookeeper_st', '-lcmocka', '-lmd']
 # The cases for a mutant of a room: those that try most of it in a second come first; and behind them
 # those for a mutant of a file, which need longer, or are no use for other files.
 CASES = {place: names.split() for place, names in {
-    'fs/daemon/check.c': 'daemon/check_option daemon/user_mount',
+    'fs/daemon/check.c': 'daemon/check_option daemon/check_unit daemon/user_mount',
     'fs/daemon/contact.c': 'ensemble/contact_told take/log_takes',
     'fs/daemon/loop.c': 'lost/paused ensemble/unusable',
     'fs/daemon/main.c': 'ensemble/tick_time daemon/daemon daemon/check_option ensemble/credentials',

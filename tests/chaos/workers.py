@@ -76,6 +76,8 @@ class Workers:
     def _replace_losers(self):
         while not self.finishing.wait(0.05):
             self._find_losers()
+            for process in list(self.killed.values()):
+                process.poll()      # no zombie stays: who looks through /proc meets each
 
     def _find_losers(self):
         with self.lock:

@@ -273,9 +273,7 @@ class Faults:
 
     def _busy_link(self, fault):
         """The link that a mount uses now."""
-        mounts = self.bench.mounts
-        mount = self._pick(fault, mounts).number
-        links = self._links(mount)
+        links = self._links(self._pick(fault, self.bench.mounts).number)
         return next((link for link in links if link.connections), links[0])
 
     def _shoot(self, fault):
@@ -343,12 +341,18 @@ class Faults:
         return link.name
 
     def _astray(self, fault):
-        """An address leads to another ensemble for a while."""
-        link = self._busy_link(fault)
-        link.lead(self.bench.stranger.address, fault.seconds)
-        link.reset()
-        self._last(fault)
-        link.reset()
+        """An address leads to another ensemble for a while. No mount begins meanwhile: it would take what it
+        finds for its own."""
+        mount = self._free_mount(fault)
+        if mount is None:
+            return None
+        with mount.in_hand():
+            link = self._busy_link(fault)
+            link.lead(self.bench.stranger.address, fault.seconds)
+            link.reset()
+            self._last(fault)
+            link.lead(link.address, 0)
+            link.reset()
         return link.name
 
     def _refuse(self, fault):

@@ -18,7 +18,6 @@
 #include "lock/loss.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- whose entries a listing shows ---- */
@@ -101,6 +100,11 @@ static bool last_is_repeated(const struct lock *lock)
 	return lock->takers.all && lock->takers.all->prev->entry.repeated;
 }
 
+static bool waits_in_queue(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_WAITING && taker->entry.state == ENTRY_PRESENT;
+}
+
 /* The taker was probing before this listing was sent. */
 static bool probes(const struct lc_taker *taker, const struct queue *queue)
 {
@@ -108,16 +112,9 @@ static bool probes(const struct lc_taker *taker, const struct queue *queue)
 	       queue->listing > taker->since;
 }
 
-static bool waits_in_queue(const struct entry *entry)
-{
-	return entry && taker_of((struct entry *)entry)->state == TAKER_WAITING &&
-	       entry->state == ENTRY_PRESENT && entry->wanted;
-}
-
 /* The client of an *incompatible* child would not wait for our entries. Beside such a child no
  * holder can be promised to be alone, so waiters are refused until the child is gone. */
-static void refuse_beside_incompatible(struct lock *lock, const struct queue *queue,
-                                       struct entry *const *owners)
+static void refuse_beside_incompatible(struct lock *lock, const struct queue *queue)
 {
 	struct lc_taker *taker, *next;
 
@@ -126,11 +123,8 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 	lc_report(lock->lc, LC_ERROR,
 	          "%s: %s is of a client that ignores our locks (%s): requests are refused",
 	          lock->path, queue->incompatible, queue->client);
-	for (size_t i = 0; i < queue->count; i++)
-		if (waits_in_queue(owners[i]))
-			taker_fail(taker_of(owners[i]), -EPROTO);
 	DL_FOREACH_SAFE(lock->takers.all, taker, next)
-		if (probes(taker, queue))
+		if (waits_in_queue(taker) || probes(taker, queue))
 			taker_fail(taker, -EPROTO);
 }
 
@@ -139,25 +133,16 @@ static void refuse_beside_incompatible(struct lock *lock, const struct queue *qu
 /* Keeps what the listing shows. `queue` is in its true order. */
 static void know(struct lock *lock, struct queue *queue)
 {
-	struct entry **owners = calloc(queue->count + 1, sizeof(struct entry *));
-
-	if (!owners) {
-		lock_list_later(lock);
-		return;
-	}
-	for (size_t i = 0; i < queue->count; i++)
-		owners[i] = entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name);
 	if (!lock->lists.later) /* else something was refused meanwhile, and is tried in a second */
 		timer_clear(&lock->lc->timers, &lock->lists.recheck);
-	if (known_listed(lock, queue, owners, queue->made - 1)) {
-		refuse_beside_incompatible(lock, queue, owners);
+	if (known_listed(lock, queue)) {
+		refuse_beside_incompatible(lock, queue);
 		lock->lists.shown = queue->listing;
 		if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)
 			lock_recheck(lock);
 	} else {
 		lock_list_later(lock);
 	}
-	free(owners);
 }
 
 static void judge_listing(struct lock *lock, const struct ensemble_answer *answer, uint64_t number)

@@ -50,26 +50,6 @@ void entry_finish(struct entry *entry)
 	table_remove(&entry->lock->lc->entries->by_id, &entry->id);
 }
 
-struct entry *entry_named(struct lock *lock, const struct entry_name *name)
-{
-	struct lc_taker *taker = NULL;
-
-	if (name->of_mount && name->session_half == lock->lc->session->half)
-		taker = taker_find(lock->lc, name->taker_half);
-	return taker && taker->entry.lock == lock ? &taker->entry : NULL;
-}
-
-/* Another client may make nodes with an entry's UUID and, once the entry is gone, with its whole
- * name. */
-struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name)
-{
-	struct entry *entry = entry_named(lock, name);
-
-	if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)
-		return entry;
-	return NULL;
-}
-
 /* ---- its state ---- */
 
 /* The only place that changes an entry's state, but for taker_record.c. */

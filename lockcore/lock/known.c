@@ -197,15 +197,15 @@ static struct known_entry *begin_other(const struct lock *lock, const struct que
 	return known;
 }
 
-bool known_listed(struct lock *lock, const struct queue *queue, struct entry *const *owners,
-                  int64_t last)
+bool known_listed(struct lock *lock, const struct queue *queue)
 {
 	known_forget(lock);
 	if (queue->incompatible)
 		return true; /* no taker is let in, so no place needs to be known */
 	for (size_t i = 0; i < queue->count; i++) {
-		struct known_entry *known =
-			owners[i] ? begin_own(owners[i]) : begin_other(lock, &queue->entries[i]);
+		const struct queue_entry *shown = &queue->entries[i];
+		struct entry *own = entry_of_node(lock, shown->znode, &shown->name);
+		struct known_entry *known = own ? begin_own(own) : begin_other(lock, shown);
 
 		if (!known) {
 			known_forget(lock);
@@ -213,14 +213,14 @@ bool known_listed(struct lock *lock, const struct queue *queue, struct entry *co
 		}
 		known->shown = true;
 		DL_APPEND(lock->known.entries, known);
-		if (!known->own)
+		if (!own)
 			lock->known.others++;
 		else if (!queue->in_zone) /* there one read has shown it, before others were read */
-			known_see(known->own);
+			known_see(own);
 	}
 	if (lock->known.others > 0)
 		known_meet(lock);
-	lock->known.last = last;
+	lock->known.last = queue->made - 1;
 	lock->known.in_zone = queue->in_zone;
 	return true;
 }

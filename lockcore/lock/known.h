@@ -14,11 +14,9 @@
 #include "lock/taker.h"
 #include "pure/queue.h"
 
-/* A listing, asked behind an answered write of its connection, shows that queue. `owners`: whose
- * each entry is here, or NULL. `last`: the greatest number that the lock has given. Beside an
+/* A listing, asked behind an answered write of its connection, shows that queue. Beside an
  * incompatible entry nothing is known. False: no memory, and nothing is known. */
-bool known_listed(struct lock *lock, const struct queue *queue, struct entry *const *owners,
-                  int64_t last);
+bool known_listed(struct lock *lock, const struct queue *queue);
 /* An own entry is there. `made`: its create was answered just now, on this connection. */
 void known_present(struct entry *entry, bool made);
 /* An own entry is gone for certain. */

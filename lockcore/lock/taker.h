@@ -44,6 +44,8 @@
 #include "pure/name.h"
 #include "pure/table.h"
 
+#include <string.h>
+
 struct entries {
 	struct table by_id;
 	unsigned there;    /* entries that are not ABSENT */
@@ -200,9 +202,27 @@ static inline bool entry_is_seen(const struct entry *entry)
 
 /* The entry with the UUID of a node of the lock: the node is this entry, or a copy that another
  * client has made. NULL: none. */
-struct entry *entry_named(struct lock *lock, const struct entry_name *name);
-/* The entry that a node of the lock is, by its full name. NULL: none. */
-struct entry *entry_of_node(struct lock *lock, const char *znode, const struct entry_name *name);
+static inline struct entry *entry_named(struct lock *lock, const struct entry_name *name)
+{
+	struct lc_taker *taker = NULL;
+
+	if (name->of_mount && name->session_half == lock->lc->session->half)
+		taker = taker_find(lock->lc, name->taker_half);
+	return taker && taker->entry.lock == lock ? &taker->entry : NULL;
+}
+
+/* The entry that a node of the lock is, by its full name. Another client may make nodes with an
+ * entry's UUID and, once the entry is gone, with its whole name. NULL: none. */
+static inline struct entry *entry_of_node(struct lock *lock, const char *znode,
+                                          const struct entry_name *name)
+{
+	struct entry *entry = entry_named(lock, name);
+
+	if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)
+		return entry;
+	return NULL;
+}
+
 /* malloced */
 static inline char *entry_path(const struct entry *entry)
 {

@@ -41,6 +41,7 @@ static int tear_down(void **state)
 	DL_DELETE(lock->takers.all, &taker);
 	lock_unwant_list(lock);
 	lock_untouch(lock);
+	taker.entry.state = ENTRY_ABSENT;
 	rig_free_entry(&taker.entry);
 	rig_finish(rig);
 	return 0;
@@ -49,13 +50,15 @@ static int tear_down(void **state)
 /* A listing has shown two entries: another client's, and the taker's own. */
 static void know(void)
 {
-	struct entry *owners[] = {NULL, &taker.entry};
 	struct queue_entry entries[] = {{.znode = FRONT}, {.znode = taker.entry.name}};
-	struct queue queue = {.entries = entries, .count = 2};
+	struct queue queue = {.entries = entries, .count = 2, .made = 10};
 
+	strcpy(taker.entry.name, strrchr(rig_entry_path(&taker.entry, 3), '/') + 1);
+	taker.entry.state = ENTRY_PRESENT;
 	assert_true(name_parse(FRONT, &entries[0].name));
+	assert_true(name_parse(taker.entry.name, &entries[1].name));
 	lock->node.czxid = 50;
-	assert_true(known_listed(lock, &queue, owners, 9));
+	assert_true(known_listed(lock, &queue));
 }
 
 static void answer_lock(struct rig *rig, int64_t czxid, int32_t version, const char *data)

@@ -482,9 +482,9 @@ mutant(8, 'made_without_lock_watch', 'known.c',
        '!known->in_zone &&\n\t       lock_is_watched(entry->lock);',
        '!known->in_zone;',
        KNOWN)
-mutant(8, 'numbers_made_by_hand_count', 'listing.c',
-       'known_listed(lock, queue, owners, queue->made - 1)',
-       'known_listed(lock, queue, owners, queue->count ? queue->entries[queue->count - 1].name.number : queue->made - 1)',
+mutant(8, 'numbers_made_by_hand_count', 'known.c',
+       'lock->known.last = queue->made - 1;',
+       'lock->known.last = queue->count ? queue->entries[queue->count - 1].name.number : queue->made - 1;',
        KNOWN)
 mutant(8, 'forgotten_and_yet_shown', 'known.c',
        '\tlock->lists.shown = 0;\n\twhile (from) {',
@@ -728,13 +728,13 @@ mutant(17, 'name_to_come_deleted', 'late.c',
        '!entry || (strcmp',
        LATE)
 # Other clients make entries with the engine's UUIDs.
-mutant(17, 'own_by_the_uuid', 'entry.c',
+mutant(17, 'own_by_the_uuid', 'taker.h',
        'if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)',
        'if (entry && !entry->gone)',
        sim('forgers'))
-mutant(17, 'own_by_the_uuid_among_the_waiting', 'listing.c',
-       'entry_of_node(lock, queue->entries[i].znode, &queue->entries[i].name)',
-       'entry_named(lock, &queue->entries[i].name)',
+mutant(17, 'own_by_the_uuid_among_the_waiting', 'known.c',
+       'entry_of_node(lock, shown->znode, &shown->name)',
+       'entry_named(lock, &shown->name)',
        sim('forgers'))
 mutant(17, 'own_by_the_uuid_when_matched', 'listing.c',
        'entry = entry_of_node(lock, shown->znode, &shown->name);',

@@ -181,7 +181,7 @@ static int prepare_engine(const struct lc_config *config, struct ensemble *ensem
 	name_host(lc->host, config->host);
 	lc->root = strdup(config->root);
 	adopt_kinds(lc);
-	if (lc->root && decide_begin(lc)) {
+	if (lc->root) {
 		*ret_lc = lc;
 		return 0;
 	}

@@ -11,17 +11,11 @@
 
 #include "lock/known.h"
 #include "lock/lock_watch.h"
-#include "pure/next.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct slate {
-	struct next_queue queue;
-	int entry_room, taker_room;
-};
 
 /* ---- laying it out ---- */
 
@@ -42,38 +36,10 @@ static bool grow(void *array, int count, int *room, size_t size)
 	return true;
 }
 
-static bool make_entry_room(struct slate *slate)
-{
-	struct next_queue *queue = &slate->queue;
-
-	return grow(&queue->entries, queue->entry_count, &slate->entry_room,
-	            sizeof(*queue->entries));
-}
-
-static bool make_taker_room(struct slate *slate)
-{
-	struct next_queue *queue = &slate->queue;
-
-	return grow(&queue->takers, queue->taker_count, &slate->taker_room, sizeof(*queue->takers));
-}
-
-bool decide_begin(struct lc *lc)
-{
-	struct slate *slate = lc->locks->slate = calloc(1, sizeof(*slate));
-
-	return slate && make_entry_room(slate) && make_taker_room(slate);
-}
-
 void decide_finish(struct lc *lc)
 {
-	struct slate *slate = lc->locks->slate;
-
-	if (!slate)
-		return;
-	free(slate->queue.entries);
-	free(slate->queue.takers);
-	free(slate);
-	lc->locks->slate = NULL;
+	free(lc->locks->slate.queue.entries);
+	free(lc->locks->slate.queue.takers);
 }
 
 static enum next_state state_of(const struct lc_taker *taker)
@@ -147,7 +113,7 @@ static bool add_taker(struct slate *slate, struct lc_taker *taker)
 
 	if (taker->place < queue->taker_count && queue->takers[taker->place].caller == taker)
 		return true;
-	if (!make_taker_room(slate))
+	if (!grow(&queue->takers, queue->taker_count, &slate->taker_room, sizeof(*queue->takers)))
 		return false;
 	taker->place = queue->taker_count++;
 	queue->takers[taker->place] = as_taker(taker);
@@ -192,7 +158,9 @@ static bool lay_entry(struct slate *slate, const struct lock *lock, struct known
 	struct next_queue *queue = &slate->queue;
 
 	assert(!known->own || !known->own->gone);
-	if (!make_entry_room(slate) || (taker && !add_taker(slate, taker)))
+	if (!grow(&queue->entries, queue->entry_count, &slate->entry_room,
+	          sizeof(*queue->entries)) ||
+	    (taker && !add_taker(slate, taker)))
 		return false;
 	queue->entries[queue->entry_count] = (struct next_entry){
 		.caller = known,
@@ -353,7 +321,7 @@ static void ask_watches(struct lock *lock, const struct next_queue *queue)
 
 static void decide(struct lock *lock)
 {
-	struct slate *slate = lock->lc->locks->slate;
+	struct slate *slate = &lock->lc->locks->slate;
 	struct next_queue *queue = &slate->queue;
 	bool settled;
 

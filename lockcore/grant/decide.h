@@ -10,8 +10,7 @@
 
 /* Decides for all locks that were touched. The session is ready. */
 void decide_touched(struct lc *lc);
-/* Makes room for the decisions. False: no memory; decide_finish() is to be called all the same. */
-bool decide_begin(struct lc *lc);
+/* Gives back the memory of the slate. */
 void decide_finish(struct lc *lc);
 
 #endif

@@ -6,10 +6,17 @@
 #ifndef LOCKCORE_LOCK_H
 #define LOCKCORE_LOCK_H
 
+#include "pure/next.h"
 #include "session/watch.h"
 
 struct lc_taker;
 struct entry;
+
+/* grant/decide.c: what is known of one lock at a time; the memory stays for the next one. */
+struct slate {
+	struct next_queue queue;
+	int entry_room, taker_room;
+};
 
 struct locks {
 	struct lock *by_path;
@@ -18,7 +25,7 @@ struct locks {
 	struct lock *idle;    /* have no takers, and are kept for what is known of them */
 	unsigned idle_count;
 	int64_t closed_said_us; /* when it was last reported that an entry may not be read */
-	struct slate *slate;    /* grant/decide.c: room for one lock at a time */
+	struct slate slate;
 };
 
 /* taker.c: the takers of this mount. */

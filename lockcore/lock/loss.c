@@ -12,24 +12,11 @@ static void take_away(struct lc_taker *taker, int error)
 	taker->entry.lock->lc->counters.evictions +=
 		error == -ECANCELED &&
 		(taker->state == TAKER_WAITING || taker->state == TAKER_HELD);
-	switch (taker->state) {
-	case TAKER_WAITING:
+	if (taker->state == TAKER_HELD)
+		taker_lose(taker); /* it waits again, if the grant was not told */
+	if (taker->state == TAKER_WAITING)
 		taker_fail(taker, error);
-		return;
-	case TAKER_HELD:
-		if (taker->told_taken) {
-			taker_lose(taker);
-			return;
-		}
-		taker_lose(taker); /* it waits again */
-		taker_fail(taker, error);
-		return;
-	case TAKER_LOST:
-	case TAKER_FAILED:
-	case TAKER_LEFT:
-		taker_free_if_done(taker);
-		return;
-	}
+	taker_free_if_done(taker);
 }
 
 static void report_gone(const struct lc_taker *taker)

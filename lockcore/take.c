@@ -248,7 +248,6 @@ void lc_leave(struct lc_taker *taker)
 	if (taker->state == TAKER_WAITING || (taker->due_prev && taker->state != TAKER_LOST))
 		taker->entry.lock->lc->counters.abandoned++;
 	lc_watch_waiters(taker, NULL);
-	taker_set_due(taker, /* due = */ false);
 	if (reuse_leave(taker))
 		return;
 	taker_leave(taker);

@@ -91,7 +91,7 @@ static bool may_be_spare(const struct lc_taker *taker)
 	const struct entry *entry = &taker->entry;
 	struct lc *lc = entry->lock->lc;
 
-	return taker->entry.repeated && taker->told_taken && taker_holds_entry(taker) &&
+	return taker->entry.repeated && !taker_is_untold(taker) && taker_holds_entry(taker) &&
 	       known_is_first(entry) && !entry->gone && entry->pending == 0 && is_plain(taker) &&
 	       is_alone(taker) && is_left_alone(entry->lock) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);

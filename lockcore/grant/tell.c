@@ -29,7 +29,6 @@ static void tell(struct lc_taker *taker)
 	taker_set_due(taker, /* due = */ false);
 	switch (taker->state) {
 	case TAKER_HELD:
-		taker->told_taken = true;
 		count_grant(lc, taker->asked_us);
 		taker->taken(taker->ctx, 0);
 		break;

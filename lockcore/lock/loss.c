@@ -41,7 +41,7 @@ void loss_of_node(struct lc_taker *taker)
 	lock_want_list(taker->entry.lock);
 	if (taker->state != TAKER_HELD)
 		return;
-	if (taker->told_taken) {
+	if (!taker_is_untold(taker)) {
 		report_gone(taker);
 		taker->entry.lock->lc->counters.evictions++;
 	}
@@ -56,7 +56,7 @@ void loss_by_listing(struct lc_taker *taker)
 	if (taker->entry.wanted && (taker->state != TAKER_LOST || !taker->entry.gone))
 		report_gone(taker);
 	entry_set_absent(&taker->entry);
-	if (taker->state == TAKER_HELD && !taker->told_taken)
+	if (taker_is_untold(taker))
 		taker_lose(taker); /* it waits again */
 	if (taker->state == TAKER_WAITING)
 		taker_miss(taker);

@@ -159,7 +159,6 @@ void taker_resume(struct lc_taker *taker, bool due)
 {
 	struct lc *lc = taker->entry.lock->lc;
 
-	taker->told_taken = taker->state == TAKER_HELD || taker->state == TAKER_LOST;
 	taker->entry.wanted = wants_entry(taker);
 	taker->entry.in_doubt = !taker->entry.wanted;
 	note_picky(taker);
@@ -206,7 +205,6 @@ void taker_reuse(struct lc_taker *taker)
 	assert(!taker->replaces && !taker->replaced_by && !taker->changed_prev && !taker->due_prev);
 	assert(!taker->entry.data.reason && taker->error == 0 && !taker->told_token);
 	taker->spare = false;
-	taker->told_taken = false;
 	taker_grant(taker);
 }
 
@@ -281,7 +279,7 @@ void taker_lose(struct lc_taker *taker)
 	struct lc *lc = taker->entry.lock->lc;
 
 	assert(taker->state == TAKER_HELD);
-	if (!taker->told_taken) {
+	if (taker_is_untold(taker)) {
 		/* The frontend does not know of the grant yet: it did not happen. */
 		taker_set_due(taker, /* due = */ false);
 		set_taker_state(taker, TAKER_WAITING);

@@ -119,7 +119,7 @@ struct lc_taker {
 	enum taker_state state : 3;
 	enum taker_wait wait : 2;            /* WAITING */
 	enum taker_loss loss : 2;            /* LOST */
-	bool told_taken : 1, told_token : 1; /* lc_taken_fn; lc_give_token() */
+	bool told_token : 1;                 /* lc_give_token() */
 	bool immediate : 1;                  /* EAGAIN rather than wait */
 	bool spare : 1;                      /* LEFT: its entry waits for the next take */
 	unsigned crowd : 20;          /* PROBING: EAGAIN rather than behind so many; 0: any */
@@ -263,6 +263,12 @@ void entry_write_since(struct entry *entry);
 void entry_data_finish(struct entry *entry);
 
 /* ---- the taker ---- */
+
+/* HELD, and the frontend was not told of the grant yet. */
+static inline bool taker_is_untold(const struct lc_taker *taker)
+{
+	return taker->state == TAKER_HELD && taker->due_prev;
+}
 
 /* HELD, and its entry is there as far as is known. */
 bool taker_holds_entry(const struct lc_taker *taker);

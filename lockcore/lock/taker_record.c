@@ -141,7 +141,7 @@ void taker_write(struct codec *codec, struct lc_taker *taker)
 		.watches_uid = entry->lock->node.charge.share,
 	};
 
-	if (taker->state == TAKER_HELD && !taker->told_taken)
+	if (taker_is_untold(taker))
 		take_grant_back(taker, &parts);
 	if (taker->replaces)
 		parts.replaces = taker->replaces->entry.id.number;

@@ -74,7 +74,7 @@ static void asks_nobody(void **state)
 		assert_ptr_equal(take(rig), taker);
 		takers_turn(rig);
 		rig_expect_told(rig, "1 taken");
-		assert_true(taker->told_taken);
+		assert_true(taker->state == TAKER_HELD && !taker_is_untold(taker));
 	}
 	rig_expect_sent(rig, "");
 	assert_int_equal(rig->lc.counters.reuses, 3);
@@ -184,7 +184,8 @@ static void flaw_of_entry(enum flaw flaw, struct lc_taker *taker)
 	entry->gone |= flaw == GONE;
 	entry->pending += flaw == ANSWER_AWAITED;
 	taker->told_token |= flaw == TOLD_TOKEN;
-	taker->told_taken &= flaw != NOT_TOLD;
+	if (flaw == NOT_TOLD)
+		taker_set_due(taker, /* due = */ true);
 	if (flaw == SHARED)
 		entry->mode = LC_SHARED;
 	if (flaw == NO_PID)

@@ -23,7 +23,7 @@ static struct lc_taker *hold(struct rig *rig, pid_t pid, enum lc_mode mode, int 
 	struct lc_taker *taker = takers_queue(rig, pid, mode, number, names);
 
 	assert_int_equal(taker->state, TAKER_HELD);
-	assert_true(taker->told_taken);
+	assert_false(taker_is_untold(taker));
 	return taker;
 }
 

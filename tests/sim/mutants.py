@@ -456,11 +456,10 @@ mutant(10, 'entry_outlives_its_session', 'loss.c',
        '\tif (taker->entry.state != ENTRY_ABSENT)\n\t\tentry_set_absent(&taker->entry);\n\tif (taker->state == TAKER_HELD)',
        '\tif (taker->state == TAKER_HELD)',
        sim())
-mutant(10, 'grant_after_cancel', 'take.c',
-       '\ttaker_set_due(taker, /* due = */ false);\n\tif (reuse_leave(taker))',
-       '\tif (reuse_leave(taker))',
-       sim(),
-       ('taker.c', '\ttaker_set_due(taker, /* due = */ false);\n\tset_taker_state(taker, TAKER_LEFT);', '\tset_taker_state(taker, TAKER_LEFT);'))
+mutant(10, 'grant_after_cancel', 'taker.c',
+       '\ttaker_set_due(taker, /* due = */ false);\n\tset_taker_state(taker, TAKER_LEFT);',
+       '\tset_taker_state(taker, TAKER_LEFT);',
+       sim())
 # ---- 11: local hand-off ----
 
 mutant(11, 'proved_by_what_was_not_answered', 'batch.c',
@@ -789,8 +788,8 @@ mutant(9, 'refused_and_not_looked_at_again', 'listing.c',
        '',
        WATCHING)
 mutant(9, 'refused_and_known_to_be_gone', 'loss.c',
-       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (taker->told_taken) {',
-       '\treturn;\n\tif (taker->told_taken) {',
+       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (!taker_is_untold(taker)) {',
+       '\treturn;\n\tif (!taker_is_untold(taker)) {',
        OWN,
        ('listing.c', '\t\tif (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)\n\t\t\tloss_by_listing(taker);\n', ''))
 mutant(18, 'unresolved_without_takers', 'taker.c',
@@ -1679,11 +1678,11 @@ mutant(43, 'spare_with_a_reason', 'reuse.c',
        '!data->told_since',
        REUSE)
 mutant(43, 'spare_without_a_repeat', 'reuse.c',
-       'return taker->entry.repeated && taker->told_taken &&',
-       'return taker->told_taken &&',
+       'return taker->entry.repeated && !taker_is_untold(taker) &&',
+       'return !taker_is_untold(taker) &&',
        REUSE)
 mutant(43, 'spare_though_not_told', 'reuse.c',
-       'taker->told_taken &&',
+       '!taker_is_untold(taker) &&',
        '',
        REUSE)
 mutant(43, 'reused_by_any_process', 'reuse.c',
@@ -1721,10 +1720,6 @@ mutant(43, 'reused_without_lease', 'reuse.c',
 mutant(43, 'reused_with_the_limit_of_the_last', 'take.c',
        'taker->hold_until_us = LC_FOREVER;',
        'taker->hold_until_us = taker->spare ? taker->hold_until_us : LC_FOREVER;',
-       REUSE)
-mutant(43, 'reused_told_already', 'taker.c',
-       '\ttaker->spare = false;\n\ttaker->told_taken = false;',
-       '\ttaker->spare = false;',
        REUSE)
 mutant(43, 'watched_later_and_later', 'taker.c',
        'taker->entry.lock->repeat.granted_us + LONG_HOLD_US',

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "grant/tell.h"
 
-#include "lock/loss.h"
 #include "session/counters.h"
 
 #include <assert.h>
@@ -10,16 +9,11 @@
  * taker_lose() sets the taker waiting again. */
 static bool may_tell_grant(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lock->lc;
-
-	if (lc_doubted(lc)) {
+	if (lc_doubted(taker->entry.lock->lc)) {
 		taker_lose(taker);
 		return false;
 	}
-	if (session_lease_is_valid(lc))
-		return true;
-	loss_of_lease(lc);
-	return false;
+	return lc_holds(taker);
 }
 
 static void tell(struct lc_taker *taker)

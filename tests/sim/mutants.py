@@ -263,8 +263,8 @@ mutant(3, 'an_eighth_of_what_the_lead_takes', 'lease.c',
        'lease_left(lease, now_us);',
        LEASE)
 mutant(3, 'grant_told_without_lease', 'tell.c',
-       '\tif (session_lease_is_valid(lc))\n\t\treturn true;',
-       '\treturn true;',
+       'return lc_holds(taker);',
+       'return true;',
        sim('leases', 220))
 mutant(3, 'grant_with_less_than_an_eighth', 'lease.c',
        'left > 0 && left >= longest_lease(lease) / 8 &&\n'
@@ -1364,7 +1364,7 @@ mutant(36, 'doubt_waits_for_the_old_connection', 'session_lease.c',
        '\tif (!session_lease_is_valid',
        sim('suspicions'))
 mutant(36, 'told_in_doubt', 'tell.c',
-       'if (lc_doubted(lc)) {',
+       'if (lc_doubted(taker->entry.lock->lc)) {',
        'if (false) {',
        sim('clocks'))
 mutant(36, 'held_in_doubt', 'hold.c',

@@ -11,7 +11,6 @@
 #include "ask/authority.h"
 
 #include "ask/call.h"
-#include "grant/hold.h"
 #include "lock/lock_watch.h"
 #include "pure/node_data.h"
 
@@ -208,7 +207,7 @@ static int check_change(const struct data_call *call, const struct ensemble_answ
 /* The same of a value that its holder writes. */
 static int check_value(const struct data_call *call, const struct ensemble_answer *answer)
 {
-	if (!taker_has_lock(call->call.taker))
+	if (!lc_holds(call->call.taker) || !taker_holds_entry(call->call.taker))
 		return -EIO;
 	return node_data_kind(answer->data, (size_t)answer->data_len) == NODE_DATA_FOREIGN ? -EPERM
 	                                                                                   : 0;
@@ -343,7 +342,7 @@ static void confirm_ask(struct lc_call *call)
 	struct ensemble_op beat =
 		ensemble_set(call->lc->session->node.path, "", 0, ENSEMBLE_ANY_VERSION);
 
-	if (!taker_has_lock(call->taker)) {
+	if (!lc_holds(call->taker) || !taker_holds_entry(call->taker)) {
 		call_fail_soon(call, -EIO);
 		return;
 	}

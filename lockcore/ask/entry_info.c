@@ -2,8 +2,6 @@
  *
  * entry_info.c - questions about single entries: what their takers wrote into them.
  */
-#include "grant/hold.h"
-
 #include "ask/lock_info.h"
 #include "grant/reuse.h"
 #include "pure/node_data.h"
@@ -291,7 +289,7 @@ static void token_answered(struct lc_call *call, const struct ensemble_answer *a
 
 static void token_ask(struct lc_call *call)
 {
-	bool holds = taker_has_lock(call->taker);
+	bool holds = lc_holds(call->taker) && taker_holds_entry(call->taker);
 	char *path = holds ? entry_path(&call->taker->entry) : NULL;
 
 	if (path)

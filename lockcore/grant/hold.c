@@ -2,8 +2,6 @@
  *
  * hold.c - what the frontend asks of a taker that holds: is it so, its token, its reason.
  */
-#include "grant/hold.h"
-
 #include "lock/loss.h"
 #include "pure/node_data.h"
 
@@ -36,11 +34,6 @@ void lc_limit(struct lc_taker *taker, int64_t until_us)
 	taker->hold_until_us = until_us;
 	entry_touch(&taker->entry);
 	timer_set(&taker->entry.lock->lc->timers, &taker->limit, until_us);
-}
-
-bool taker_has_lock(struct lc_taker *taker)
-{
-	return lc_holds(taker) && taker->entry.state == ENTRY_PRESENT;
 }
 
 int64_t lc_token(const struct lc_taker *taker)

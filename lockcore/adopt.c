@@ -54,8 +54,6 @@ static void taker_save_load(struct codec *codec, void *ctx, struct record *recor
 		codec_fail(codec, strerror(ENOMEM));
 	else if (!taker_read(codec, lc, taker))
 		free(taker);
-	else
-		lc->takers->unclaimed += taker->state != TAKER_LEFT;
 }
 
 void adopt_kinds(struct lc *lc)
@@ -142,7 +140,6 @@ struct lc_taker *lc_claim(struct lc *lc, uint64_t id, lc_taken_fn *taken, lc_los
 
 	if (!taker || taker->state == TAKER_LEFT || taker->taken)
 		return NULL;
-	lc->takers->unclaimed--;
 	taker->taken = taken;
 	taker->lost = lost;
 	taker->ctx = ctx;
@@ -153,10 +150,7 @@ void lc_claimed(struct lc *lc)
 {
 	struct lc_taker *taker, *next;
 
-	if (lc->takers->unclaimed == 0)
-		return; /* users wait, and there may be thousands */
 	TAKERS_FOREACH_SAFE(lc, taker, next)
 		if (!taker->taken && taker->state != TAKER_LEFT)
 			lc_leave(taker);
-	lc->takers->unclaimed = 0;
 }

@@ -52,16 +52,9 @@ static void session_unusable(struct lc *lc)
 	takers_fail(lc, -ESHUTDOWN);
 }
 
-static unsigned takers_in_all(const struct lc *lc)
-{
-	const struct takers *takers = lc->takers;
-
-	return takers->waiters + takers->holders + takers->losing + takers->leaving;
-}
-
 static bool session_unused(const struct lc *lc)
 {
-	return takers_in_all(lc) == 0 && !lc->calls->calls;
+	return lc->entries->by_id.count == 0 && !lc->calls->calls;
 }
 
 static const struct session_events session_events = {
@@ -229,12 +222,14 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct c
 
 static bool is_empty(const struct lc *lc)
 {
+	const struct takers *takers = lc->takers;
+
 	return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched &&
 	       lc->entries->by_id.count == 0 && lc->entries->there == 0 &&
-	       lc->entries->looks == 0 && takers_in_all(lc) == 0 && !lc->entries->writers.users &&
-	       !lc->takers->due && !lc->takers->waiters_changed && !lc->calls->calls &&
-	       !lc->calls->changes.users && !lc->watches->unwatches && !lc->quota->users &&
-	       lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
+	       lc->entries->looks == 0 && !lc->entries->writers.users && takers->waiters == 0 &&
+	       takers->holders == 0 && takers->losing == 0 && !takers->waiters_changed &&
+	       !lc->calls->calls && !lc->calls->changes.users && !lc->watches->unwatches &&
+	       !lc->quota->users && lc->quota->entry_bytes == 0 && lc->quota->watch_bytes == 0;
 }
 
 void lc_destroy(struct lc *lc, bool end_session)
@@ -331,8 +326,10 @@ const char *lc_state_name(enum lc_state state)
 void lc_status(struct lc *lc, struct lc_status *ret_status)
 {
 	const struct session *session = lc->session;
+	const struct takers *takers = lc->takers;
+	size_t stay = takers->holders + takers->waiters + takers->losing;
 
-	assert(takers_in_all(lc) == lc->entries->by_id.count);
+	assert(stay <= lc->entries->by_id.count);
 	*ret_status = (struct lc_status){
 		.state = session->state,
 		.why = session->why,
@@ -348,10 +345,10 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		.server = lc->ensemble->port->server(lc->ensemble),
 		.elsewhere = lc->home->elsewhere,
 		.met = lc->home->met,
-		.holders = lc->takers->holders,
-		.waiters = lc->takers->waiters,
-		.losing = lc->takers->losing,
-		.leaving = lc->takers->leaving,
+		.holders = takers->holders,
+		.waiters = takers->waiters,
+		.losing = takers->losing,
+		.leaving = (unsigned)(lc->entries->by_id.count - stay),
 		.entries = lc->entries->there,
 		.entry_bytes = lc->quota->entry_bytes,
 		.watch_bytes = lc->quota->watch_bytes,

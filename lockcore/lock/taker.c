@@ -72,9 +72,7 @@ static void count_state(struct lc_taker *taker, int by)
 		lock->takers.holding += (unsigned)by;
 		if (taker->entry.mode == LC_EXCLUSIVE)
 			lock->takers.writing += (unsigned)by;
-	} else if (!taker->entry.wanted) {
-		takers->leaving += (unsigned)by;
-	} else {
+	} else if (taker->entry.wanted) {
 		takers->losing += (unsigned)by;
 	}
 }

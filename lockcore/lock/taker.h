@@ -103,11 +103,10 @@ struct entry {
 #define LONG_HOLD_US 20000
 
 struct takers {
-	struct lc_taker *due;                       /* to be told, in this order */
-	struct lc_taker *waiters_changed;           /* to be told so: waiters.c */
-	unsigned waiters, holders, losing, leaving; /* as in lc_status */
-	unsigned unclaimed;                         /* since lc_adopt() */
-	bool missing;                               /* one of the takers is MISSING */
+	struct lc_taker *due;              /* to be told, in this order */
+	struct lc_taker *waiters_changed;  /* to be told so: waiters.c */
+	unsigned waiters, holders, losing; /* as in lc_status; the others are leaving */
+	bool missing;                      /* one of the takers is MISSING */
 };
 
 enum taker_state { TAKER_WAITING, TAKER_HELD, TAKER_LOST, TAKER_FAILED, TAKER_LEFT };

@@ -69,7 +69,7 @@ static void asks_nobody(void **state)
 	for (int i = 0; i < 3; i++) {
 		takers_leave(rig, taker);
 		assert_int_equal(rig->takers.holders, 0);
-		assert_int_equal(rig->takers.leaving, 1);
+		assert_int_equal(takers_leaving(rig), 1);
 		takers_run(rig, IDLE_US - 1);
 		assert_ptr_equal(take(rig), taker);
 		takers_turn(rig);

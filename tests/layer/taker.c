@@ -55,10 +55,10 @@ static void entry_comes_and_goes(void **state)
 	assert_false(rig->session.busy || taker_holds_entry(taker));
 	assert_int_equal(rig->takers.holders, 0);
 	assert_int_equal(taker->entry.lock->takers.writing, 0);
-	assert_int_equal(rig->takers.leaving, 1);
+	assert_int_equal(takers_leaving(rig), 1);
 	assert_int_equal(rig->entries.there, 1);
 	takers_answer_error(rig, ENSEMBLE_OK);
-	assert_int_equal(rig->takers.leaving, 0);
+	assert_int_equal(takers_leaving(rig), 0);
 	assert_int_equal(rig->entries.there, 0);
 	assert_int_equal(rig->entries.by_id.count, 0);
 	rig_expect_told(rig, "");
@@ -258,14 +258,14 @@ static void loses_its_lock(void **state)
 		rig_expect_sent(rig, rows[i].sent);
 		assert_int_equal(taker->entry.wanted, rows[i].loss != LOSS_GIVEN_UP);
 		assert_int_equal(rig->takers.losing, rows[i].loss != LOSS_GIVEN_UP);
-		assert_int_equal(rig->takers.leaving, rows[i].loss == LOSS_GIVEN_UP);
+		assert_int_equal(takers_leaving(rig), rows[i].loss == LOSS_GIVEN_UP);
 		assert_int_equal(taker->limit.armed, rows[i].loss != LOSS_GIVEN_UP);
 		if (taker->limit.armed)
 			assert_int_equal(taker->limit.at_us, rig->now_us + RIG_TIMEOUT_US);
 		taker_give_up(taker);
 		assert_int_equal(taker->loss, rows[i].goes ? LOSS_GIVEN_UP : rows[i].loss);
 		assert_int_equal(rig->takers.losing, taker->loss != LOSS_GIVEN_UP);
-		assert_int_equal(rig->takers.leaving, taker->loss == LOSS_GIVEN_UP);
+		assert_int_equal(takers_leaving(rig), taker->loss == LOSS_GIVEN_UP);
 		takers_turn(rig);
 		rig_expect_sent(rig, rows[i].goes ? "delete /locks/a/#2-1" : "");
 		takers_end(rig);

@@ -155,6 +155,13 @@ void takers_leave(struct rig *rig, struct lc_taker *taker)
 
 /* ---- what happens ---- */
 
+size_t takers_leaving(const struct rig *rig)
+{
+	const struct takers *takers = &rig->takers;
+
+	return rig->entries.by_id.count - takers->waiters - takers->holders - takers->losing;
+}
+
 void takers_turn(struct rig *rig)
 {
 	unsigned left = TOLD_PER_TURN;

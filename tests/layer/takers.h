@@ -39,6 +39,9 @@ void takers_leave(struct rig *rig, struct lc_taker *taker);
 /* From now on the test itself makes the taker leave. */
 void takers_disown(const struct lc_taker *taker);
 
+/* How many of all takers neither hold nor wait, nor lose a lock. */
+size_t takers_leaving(const struct rig *rig);
+
 /* Tells the results that are due, and sends the requests of the turn. */
 void takers_turn(struct rig *rig);
 /* Time goes on; a turn follows whenever timers have fired. */

@@ -167,7 +167,7 @@ EXPLAINED = [
      'return !lc->timers.first && !lc->locks->by_path && !lc->locks->touched ||',
      'it is an assertion, which says less then'),
     ('core.c', 'is_empty', '&& is ||',
-     '!lc->takers->due || !lc->takers->waiters_changed && !lc->calls->calls &&',
+     '!lc->calls->calls || !lc->calls->changes.users && !lc->watches->unwatches &&',
      'it is an assertion, which says less then'),
     ('evict.c', 'make_eviction', 'dropped call', 'drop_eviction(eviction);', MEMORY),
     ('lease.c', 'lease_end', '< is <=', 'return end <= lease->doubt_us ? end : lease->doubt_us;', SAME),

@@ -98,7 +98,7 @@ static int verdict(const struct codec *codec)
 	return codec->bad ? -EPROTO : codec->failed ? -ENOMEM : 0;
 }
 
-int adopt_session(struct lc *lc, const struct session_events *events, struct records *records,
+int adopt_records(struct lc *lc, const struct session_events *events, struct records *records,
                   struct codec *codec)
 {
 	int r;
@@ -108,11 +108,10 @@ int adopt_session(struct lc *lc, const struct session_events *events, struct rec
 	else
 		save_load_root(codec, lc);
 	r = session_restore(lc, events, codec);
-	return r < 0 ? r : verdict(codec);
-}
-
-int adopt_rest(struct lc *lc, struct records *records, struct codec *codec)
-{
+	if (r == 0)
+		r = verdict(codec);
+	if (r < 0)
+		return r;
 	if (!records_find(records, codec, LC_KIND_COUNTERS, THE_ONE))
 		codec_refuse(codec, "the state lacks the counters");
 	counters_save_load(codec, &lc->counters);

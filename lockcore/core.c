@@ -207,12 +207,7 @@ int lc_adopt(const struct lc_config *config, struct ensemble *ensemble, struct c
 		return r;
 	if (codec->checks)
 		lc->config.records = NULL; /* its objects are no changes */
-	r = adopt_session(lc, &session_events, config->records, codec);
-	if (r < 0) {
-		free_engine(lc);
-		return r;
-	}
-	r = adopt_rest(lc, config->records, codec);
+	r = adopt_records(lc, &session_events, config->records, codec);
 	if (r == 0 && !codec->checks)
 		*ret_lc = lc;
 	else

@@ -69,7 +69,7 @@ static bool is_plain(const struct lc_taker *taker)
 	const struct entry_data *data = &taker->entry.data;
 
 	return taker->entry.mode == LC_EXCLUSIVE && !data->reason && !data->told_since &&
-	       !data->dirty && !data->pending && !taker->told_token && data->pid != 0;
+	       !data->dirty && !taker->told_token && data->pid != 0;
 }
 
 /* No other client was here lately. */

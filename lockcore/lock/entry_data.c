@@ -179,7 +179,6 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 	int64_t sent_us = entry->data.turn->sent_us;
 
 	entry->pending--;
-	entry->data.pending = false;
 	entry_touch(entry);
 	end_turn(entry);
 	write_next(entry->lock->lc->entries);
@@ -217,7 +216,7 @@ static void entry_written(void *ctx, const struct ensemble_answer *answer)
 
 static bool may_be_written(const struct entry *entry)
 {
-	return entry->data.dirty && !entry->data.pending && entry->data.held_since_ms >= 0 &&
+	return entry->data.dirty && entry->data.held_since_ms >= 0 &&
 	       entry->state == ENTRY_PRESENT && lc_ready(entry->lock->lc);
 }
 
@@ -248,7 +247,6 @@ static void write_in_turn(struct entry *entry)
 	}
 	entry->data.dirty = false;
 	entry->data.told_since = true;
-	entry->data.pending = true;
 	entry_touch(entry);
 	entry->data.turn->sent_us = lc_now(entry->lock->lc);
 	entry->pending++;

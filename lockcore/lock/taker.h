@@ -64,10 +64,9 @@ struct entry_data {
 	char command[LC_COMMAND_MAX + 1];
 	char *reason;            /* or NULL */
 	int64_t held_since_ms;   /* -1: its taker does not hold */
-	struct data_write *turn; /* at the gate of writers; NULL: it is not there */
+	struct data_write *turn; /* it waits to be written, or is being written; or NULL */
 	bool told_since : 1;     /* the ensemble knows since when it is held, or will */
-	bool dirty : 1;          /* it is to be written; */
-	bool pending : 1;        /*   it is being written */
+	bool dirty : 1;          /* it is to be written */
 };
 
 struct entry {

@@ -103,7 +103,7 @@ static enum entry_state without_answers(enum entry_state state)
 static unsigned flags_of(const struct lc_taker *taker)
 {
 	const struct entry *entry = &taker->entry;
-	bool dirty = entry->data.dirty || entry->data.pending;
+	bool dirty = entry->data.dirty || entry->data.turn;
 
 	return (entry->mode == LC_SHARED ? FLAG_SHARED : 0) |
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |

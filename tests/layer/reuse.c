@@ -157,7 +157,6 @@ enum flaw {
 	TOLD_TOKEN,
 	TOLD_SINCE,
 	DIRTY,
-	WRITES,
 	NO_PID,
 	NOT_FIRST,
 	GONE,
@@ -178,7 +177,6 @@ static void flaw_of_entry(enum flaw flaw, struct lc_taker *taker)
 	entry->repeated &= flaw != NOT_REPEATED;
 	entry->data.told_since |= flaw == TOLD_SINCE;
 	entry->data.dirty |= flaw == DIRTY;
-	entry->data.pending |= flaw == WRITES;
 	if (flaw == NOT_FIRST)
 		known_forget(entry->lock);
 	entry->gone |= flaw == GONE;
@@ -223,7 +221,6 @@ static void only_a_plain_one(void **state)
 			taker_drop_spare(taker);
 		}
 		taker->entry.pending -= flaw == ANSWER_AWAITED;
-		taker->entry.data.pending &= flaw != WRITES;
 		taker->entry.lock->batch.unresolved = false;
 		taker->entry.lock->grant.unproved = NULL;
 		taker->entry.mode = LC_EXCLUSIVE;

@@ -1464,7 +1464,7 @@ mutant(38, 'drain_forgotten', 'adopt.c',
        'CODEC_BOOL(codec, lc->dying);',
        ADOPT)
 mutant(38, 'reason_forgotten', 'taker_record.c',
-       'bool dirty = entry->data.dirty || entry->data.pending;',
+       'bool dirty = entry->data.dirty || entry->data.turn;',
        'bool dirty = entry->data.dirty;',
        ADOPT)
 mutant(38, 'another_session_in_the_next_process', 'session.c',

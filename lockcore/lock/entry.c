@@ -89,8 +89,7 @@ void entry_set_absent(struct entry *entry)
 }
 
 /* `stat`: NULL if a transaction has made it. */
-static void set_present(struct entry *entry, const char *znode, const struct ensemble_stat *stat,
-                        bool made)
+static void set_present(struct entry *entry, const char *znode, const struct ensemble_stat *stat)
 {
 	struct entry_name name;
 	bool parsed = name_parse(znode, &name);
@@ -104,7 +103,6 @@ static void set_present(struct entry *entry, const char *znode, const struct ens
 	entry->czxid = stat ? stat->czxid : 0;
 	entry->version = stat ? stat->version : 0;
 	entry_set_state(entry, ENTRY_PRESENT);
-	known_present(entry, made);
 }
 
 void entry_begin(struct entry *entry)
@@ -148,7 +146,8 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 		if (entry->lock->lc->config.reuse)
 			note_time(entry);
 		session_wrote(entry->lock->lc, entry->sent_us);
-		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);
+		set_present(entry, strrchr(answer->path, '/') + 1, answer->stat);
+		known_made(entry);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
 		entry_set_state(entry, ENTRY_UNKNOWN);
 		entry->lock->batch.unresolved = true;
@@ -201,7 +200,7 @@ void entry_unsent(struct entry *entry)
 void entry_found(struct entry *entry, const char *znode, const struct ensemble_answer *answer)
 {
 	assert(entry->state == ENTRY_UNKNOWN);
-	set_present(entry, znode, answer->stat, /* made = */ false);
+	set_present(entry, znode, answer->stat);
 	entry_read(entry, answer);
 	taker_step(taker_of(entry));
 }

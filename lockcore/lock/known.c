@@ -143,32 +143,12 @@ static void insert(struct lock *lock, struct known_entry *known)
 		DL_APPEND(lock->known.entries, known);
 }
 
-/* A listing has shown the entry when it was not known to be our own: it takes its place in the
- * queue. */
-static void claim(struct entry *entry)
+void known_made(struct entry *entry)
 {
 	struct lock *lock = entry->lock;
-	struct known_entry *other = find_stranger(lock, entry->name), *own;
-
-	if (!other)
-		return;
-	own = begin_own(entry);
-	own->shown = other->shown;
-	DL_PREPEND_ELEM(lock->known.entries, other, own);
-	take_out(lock, other);
-}
-
-void known_present(struct entry *entry, bool made)
-{
-	struct lock *lock = entry->lock;
-	bool placed;
+	bool placed = comes_next(entry);
 
 	known_see(entry);
-	if (!made) {
-		claim(entry);
-		return;
-	}
-	placed = comes_next(entry);
 	lock->known.overtaken = lock->known.last >= 0 && !placed;
 	if (lock->known.overtaken)
 		known_meet(lock);

@@ -17,8 +17,9 @@
 /* A listing, asked behind an answered write of its connection, shows that queue. Beside an
  * incompatible entry nothing is known. False: no memory, and nothing is known. */
 bool known_listed(struct lock *lock, const struct queue *queue);
-/* An own entry is there. `made`: its create was answered just now, on this connection. */
-void known_present(struct entry *entry, bool made);
+/* An own entry is there: its create was answered just now, on this connection. One that is found
+ * later has its place from the listing that follows. */
+void known_made(struct entry *entry);
 /* An own entry is gone for certain. */
 void known_gone(struct entry *entry);
 /* Another client's entry of that name is gone for certain. */

@@ -104,7 +104,7 @@ static void one_goes_alone(void **state)
 	batch_send(&rig->lc);
 	rig_expect_sent(rig, "");
 	rig_answer_created(rig, rig_entry_path(entry, 7), 107);
-	rig_expect_told(rig, "alive, 1 present made, 1 changed");
+	rig_expect_told(rig, "alive, 1 made, 1 changed");
 	assert_int_equal(entry->czxid, 107);
 	drop(entry);
 	batch_send(&rig->lc);
@@ -137,7 +137,7 @@ static void three_go_together(void **state)
 	                     "create ephemeral /locks/c/#4-");
 	answer_all(rig, ENSEMBLE_OK, (const char *const[]){NULL, NULL, rig_entry_path(c, 3)});
 	rig_expect_told(rig, "alive, 1 absent, 1 changed, alive, 2 absent, 2 changed, "
-	                     "alive, 3 present made, 3 changed");
+	                     "alive, 3 made, 3 changed");
 	assert_int_equal(c->number, 3);
 	assert_int_equal(c->czxid, 0); /* a transaction gives no Stat */
 	assert_int_equal(rig->batch.flights, 0);

@@ -16,7 +16,7 @@ static void is_made(void **state)
 	create();
 	assert_false(entry_is_queued(&one));
 	created(ENSEMBLE_OK, rig_entry_path(&one, 5), &stat);
-	rig_expect_told(rig, "alive, 7 present made, 7 changed");
+	rig_expect_told(rig, "alive, 7 made, 7 changed");
 	assert_true(entry_is_queued(&one));
 	assert_false(entry_is_seen(&one));
 	assert_int_equal(one.number, 5);
@@ -37,7 +37,7 @@ static void is_made_in_a_transaction(void **state)
 
 	create();
 	created(ENSEMBLE_OK, rig_entry_path(&one, 5), NULL);
-	rig_expect_told(rig, "alive, 7 present made, 7 changed");
+	rig_expect_told(rig, "alive, 7 made, 7 changed");
 	assert_int_equal(one.czxid, 0);
 }
 
@@ -151,7 +151,7 @@ static void is_found(void **state)
 
 	become_unknown(rig);
 	find("");
-	rig_expect_told(rig, "7 present found, 7 changed");
+	rig_expect_told(rig, "7 changed");
 	assert_int_equal(one.number, 5);
 	assert_int_equal(one.czxid, 100);
 	assert_int_equal(one.version, 3);
@@ -163,7 +163,7 @@ static void is_found_marked(void **state)
 
 	become_unknown(rig);
 	find("evict: root\n");
-	rig_expect_told(rig, "7 present found, 7 marked by root, 7 changed");
+	rig_expect_told(rig, "7 marked by root, 7 changed");
 }
 
 /* ---- deleting ---- */

@@ -36,7 +36,7 @@ static void own_one_extends_it(void **state)
 		lock->known.in_zone = flaw == IN_THE_ZONE;
 		if (flaw == NOTHING_KNOWN)
 			known_forget(lock);
-		known_present(&taker->entry, true);
+		known_made(&taker->entry);
 		assert_int_equal(known_is_placed(&taker->entry), flaw == NONE);
 		assert_int_equal(lock->known.last, flaw == NONE            ? 2
 		                                   : flaw == NOTHING_KNOWN ? -1

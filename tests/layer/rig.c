@@ -281,8 +281,7 @@ static const struct session_events session_recorder = {
 			rig_tell(rig, __VA_ARGS__);          \
 	}
 
-WRAPPED(known_present, entry, (struct entry * entry, bool made), (entry, made), "%d present %s",
-        entry->data.pid, made ? "made" : "found")
+WRAPPED(known_made, entry, (struct entry * entry), (entry), "%d made", entry->data.pid)
 WRAPPED(known_gone, entry, (struct entry * entry), (entry), "%d absent", entry->data.pid)
 WRAPPED(taker_not_made, &taker->entry, (struct lc_taker * taker, enum ensemble_result why),
         (taker, why), "%d not made: %s", taker->entry.data.pid, strerrorname_np(-errno_of(why)))

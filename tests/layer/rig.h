@@ -100,7 +100,7 @@ void rig_answer_data(struct rig *rig, int32_t version, const char *data);
 void rig_answer_created(struct rig *rig, const char *path, int64_t czxid);
 
 /* Makes an entry without a taker, in a lock that is in use. What its answers would mean to a taker
- * is recorded with its pid: "7 present made". */
+ * is recorded with its pid: "7 made". */
 void rig_make_entry(struct rig *rig, struct entry *entry, const char *lock, pid_t pid,
                     enum lc_mode mode);
 /* Frees an absent entry. Locks without users are forgotten. */

@@ -1290,8 +1290,8 @@ mutant(27, 'delete_dropped_when_unknown', 'entry.c',
        'entry_set_absent(entry);',
        sim('cuts', 690))
 mutant(27, 'delete_dropped_by_a_leaver_being_created', 'entry.c',
-       "\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);\n",
-       "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat, /* made = */ true);\n",
+       "\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat);\n",
+       "\t\tif (!entry->wanted)\n\t\t\tentry_set_absent(entry);\n\t\telse\n\t\t\tset_present(entry, strrchr(answer->path, '/') + 1, answer->stat);\n",
        sim())
 # ---- 28: the token ----
 

@@ -220,14 +220,8 @@ void lock_expect_none(struct lock *lock)
 
 void lock_list_later(struct lock *lock)
 {
+	if (lock->lists.later)
+		return;
 	lock->lists.later = true;
 	timer_set(&lock->lc->timers, &lock->lists.recheck, lc_now(lock->lc) + RETRY_US);
-}
-
-void lock_list_each_second(struct lock *lock)
-{
-	int64_t at_us = lc_now(lock->lc) + RETRY_US;
-
-	if (!lock->lists.recheck.armed || lock->lists.recheck.at_us > at_us)
-		timer_set(&lock->lc->timers, &lock->lists.recheck, at_us);
 }

@@ -172,11 +172,9 @@ void lock_recheck(struct lock *lock);
  * while. */
 void lock_expect_late(struct lock *lock);
 void lock_expect_none(struct lock *lock);
-/* Lists the lock again in a second, and not before: there was no memory, or the ensemble has
- * refused a read. */
+/* Lists the lock again in a second, and for a waiter not before: there was no memory, the ensemble
+ * has refused a read, or an entry cannot be watched. */
 void lock_list_later(struct lock *lock);
-/* Lists the lock again within a second: an entry in it cannot be watched. */
-void lock_list_each_second(struct lock *lock);
 
 /* The lock's own node is watched, on this connection: it has not been removed and made again,
  * and its number of slots is known. */

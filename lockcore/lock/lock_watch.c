@@ -257,7 +257,7 @@ static void watch_other(struct lock *lock, const char *znode)
 
 	if (!place && strlen(znode) >= NAME_MAX_WHOLE) {
 		/* A watch of so long a name would cost more than the lock is charged. */
-		lock_list_each_second(lock);
+		lock_list_later(lock);
 		return;
 	}
 	for (int i = 0; i < OTHERS_WATCHED && !place; i++)

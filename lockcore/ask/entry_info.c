@@ -161,7 +161,7 @@ static bool choose(struct entries_call *entries, const struct queue *queue)
 		count = place >= 0;
 	} else {
 		while (count < queue->count && count < HOLDERS_MAX &&
-		       queue_blocker(queue, count) < 0)
+		       queue->entries[count].blocker < 0)
 			count++;
 	}
 	if (!make_items(entries, count))

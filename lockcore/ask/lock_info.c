@@ -34,7 +34,7 @@ void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *
 		.of_mount = entry->name.of_mount,
 		.client = entry->name.client,
 		.incompatible = entry->incompatible,
-		.held = queue_blocker(queue, i) < 0,
+		.held = entry->blocker < 0,
 		.pid = entry->name.pid,
 	};
 	strcpy(ret_entry->host, entry->name.host);

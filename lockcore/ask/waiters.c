@@ -26,7 +26,7 @@ static bool waits_behind(const struct lc_taker *holder, const struct queue *queu
 		if (i == place ||
 		    (holder->entry.mode == LC_SHARED && other->name.mode == LC_SHARED))
 			continue;
-		if ((queue->in_zone || queue_blocker(queue, i) >= 0) &&
+		if ((queue->in_zone || other->blocker >= 0) &&
 		    !is_leaving(holder->entry.lock, other))
 			return true;
 	}

@@ -34,8 +34,8 @@ static void free_order(struct order *order)
 
 static int compare_czxids(const void *a, const void *b)
 {
-	int64_t x = ((const struct queue_entry *)a)->czxid,
-		y = ((const struct queue_entry *)b)->czxid;
+	int64_t x = ((const struct order_item *)a)->czxid,
+		y = ((const struct order_item *)b)->czxid;
 
 	return x < y ? -1 : x > y;
 }
@@ -51,7 +51,7 @@ static void check_own(const struct order_item *item, const struct entry_name *na
 		loss_of_node(taker_of(entry));
 }
 
-static bool build_queue(const struct order *order, struct queue *ret_queue)
+static bool build_queue(struct order *order, struct queue *ret_queue)
 {
 	struct queue queue = {.entries = calloc(order->count + 1, sizeof(*queue.entries)),
 	                      .in_zone = true,
@@ -60,6 +60,7 @@ static bool build_queue(const struct order *order, struct queue *ret_queue)
 
 	if (!queue.entries)
 		return false;
+	qsort(order->items, order->count, sizeof(order->items[0]), compare_czxids);
 	for (size_t i = 0; i < order->count; i++) {
 		struct queue_entry *entry = &queue.entries[queue.count];
 
@@ -69,10 +70,8 @@ static bool build_queue(const struct order *order, struct queue *ret_queue)
 		if (order->items[i].gone)
 			continue;
 		entry->znode = order->items[i].znode;
-		entry->czxid = order->items[i].czxid;
 		queue.count++;
 	}
-	qsort(queue.entries, queue.count, sizeof(*queue.entries), compare_czxids);
 	*ret_queue = queue;
 	return true;
 }

@@ -90,7 +90,6 @@ void queue_judge(struct queue *queue, unsigned slots)
 	ssize_t exclusive = -1, apart = -1; /* the last exclusive; the last that fills no slot */
 
 	assert(slots >= 1);
-	queue->slots = slots;
 	for (size_t i = 0; i < queue->count; i++) {
 		struct queue_entry *entry = &queue->entries[i];
 		bool shared = entry->name.mode == LC_SHARED;
@@ -106,12 +105,6 @@ void queue_judge(struct queue *queue, unsigned slots)
 		if (shared || !entry->name.of_mount)
 			apart = (ssize_t)i;
 	}
-}
-
-ssize_t queue_blocker(const struct queue *queue, size_t i)
-{
-	assert(i < queue->count);
-	return queue->entries[i].blocker;
 }
 
 ssize_t queue_find(const struct queue *queue, const char *znode)

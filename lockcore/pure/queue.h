@@ -12,7 +12,6 @@
 struct queue_entry {
 	const char *znode; /* points into the names given to queue_build() */
 	struct entry_name name;
-	int64_t czxid;     /* known only where it orders: order.c */
 	ssize_t blocker;   /* queue_judge() */
 	bool incompatible; /* its client does not wait for our entries; queue_build() */
 	bool own;          /* a taker of this mount had it then: asking.c */
@@ -23,7 +22,6 @@ struct queue {
 	size_t count;
 	int64_t made;     /* children of the lock so far: the engine's */
 	uint64_t listing; /* which listing of the lock it is: the engine's count */
-	unsigned slots;   /* as last judged */
 	bool in_zone;     /* a number that does not order any more: see NAME_NUMBER_ZONE */
 	/* A child of a client that does not wait for our entries, and which client that is; NULL:
 	 * there is none. */
@@ -46,6 +44,5 @@ void queue_finish(struct queue *queue);
 void queue_judge(struct queue *queue, unsigned slots);
 /* Where a node of that name stands, or -1. */
 ssize_t queue_find(const struct queue *queue, const char *znode);
-ssize_t queue_blocker(const struct queue *queue, size_t i);
 
 #endif

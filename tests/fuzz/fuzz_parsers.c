@@ -112,7 +112,7 @@ static void check_queue(const struct queue *queue)
 
 	for (size_t i = 0; i < queue->count; i++) {
 		const struct queue_entry *entry = &queue->entries[i];
-		ssize_t blocker = queue_blocker(queue, i);
+		ssize_t blocker = entry->blocker;
 		struct entry_name name;
 
 		MUST(name_parse(entry->znode, &name) && same(&name, &entry->name));

@@ -107,9 +107,9 @@ static void blockers(void **state)
 		}
 		queue = built(names, count);
 		for (size_t k = 0; k < count; k++)
-			expect(queue_blocker(&queue, k) == rows[i].blockers[k],
+			expect(queue.entries[k].blocker == rows[i].blockers[k],
 			       "%s: entry %zu waits for %zd", rows[i].queue, k,
-			       queue_blocker(&queue, k));
+			       queue.entries[k].blocker);
 		queue_finish(&queue);
 	}
 }
@@ -126,7 +126,7 @@ static void other_clients_are_waited_for(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(names); i++)
-		assert_int_equal(queue_blocker(&queue, i), wanted[i]);
+		assert_int_equal(queue.entries[i].blocker, wanted[i]);
 	queue_finish(&queue);
 }
 
@@ -257,7 +257,7 @@ static void equal_numbers_have_one_order(void **state)
 		assert_true(queue.in_zone);
 		for (size_t i = 0; i < 4; i++) {
 			assert_int_equal(queue.entries[i].znode[0], "abcd"[i]);
-			assert_int_equal(queue_blocker(&queue, i), (ssize_t)i - 1);
+			assert_int_equal(queue.entries[i].blocker, (ssize_t)i - 1);
 		}
 		queue_finish(&queue);
 	}
@@ -289,7 +289,7 @@ static void ten_thousand(void **state)
 		ssize_t wanted = i == 0 ? -1 : i % 10 == 0 ? (ssize_t)i - 1 : (ssize_t)(i - i % 10);
 
 		expect(queue.entries[i].name.number == (int64_t)i, "place %zu", i);
-		expect(queue_blocker(&queue, i) == wanted, "entry %zu", i);
+		expect(queue.entries[i].blocker == wanted, "entry %zu", i);
 	}
 	queue_finish(&queue);
 	free(names);
@@ -337,9 +337,9 @@ static void slots(void **state)
 			for (size_t i = 0; i < 6; i++) {
 				bool may = may_hold(&queue, i, slots);
 
-				expect((queue_blocker(&queue, i) < 0) == may,
+				expect((queue.entries[i].blocker < 0) == may,
 				       "queue %d, %u slots, entry %zu", code, slots, i);
-				expect(queue_blocker(&queue, i) < (ssize_t)i, "queue %d, entry %zu",
+				expect(queue.entries[i].blocker < (ssize_t)i, "queue %d, entry %zu",
 				       code, i);
 				/* Behind an entry that waits, all wait. */
 				expect(!(waits && may), "queue %d, %u slots: %zu passes", code,
@@ -361,9 +361,9 @@ static void behind_one_that_fills_no_slot(void **state)
 
 	(void)state;
 	queue_judge(&queue, 4);
-	assert_int_equal(queue_blocker(&queue, 0), -1);
-	assert_int_equal(queue_blocker(&queue, 2), 1);
-	assert_int_equal(queue_blocker(&queue, 3), 1);
+	assert_int_equal(queue.entries[0].blocker, -1);
+	assert_int_equal(queue.entries[2].blocker, 1);
+	assert_int_equal(queue.entries[3].blocker, 1);
 	queue_finish(&queue);
 }
 

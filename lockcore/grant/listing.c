@@ -395,6 +395,7 @@ void locks_resume(struct lc *lc)
 		lock_watch(lock);
 		lock_want_list(lock);
 		DL_FOREACH_SAFE(lock->takers.all, taker, after) {
+			taker_drop_spare(taker); /* it may have been evicted meanwhile */
 			entry_write(&taker->entry);
 			taker_step(taker);
 		}

@@ -143,8 +143,7 @@ static bool may_serve(const struct lc_taker *taker)
 	const struct entry *entry = &taker->entry;
 	struct lc *lc = entry->lock->lc;
 
-	return entry->lock->repeat.spare_in == lc->session->connections &&
-	       entry->state == ENTRY_PRESENT && !entry->gone && entry->pending == 0 &&
+	return entry->state == ENTRY_PRESENT && !entry->gone && entry->pending == 0 &&
 	       is_alone(taker) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
 }

@@ -101,8 +101,7 @@ struct lock_repeat {
 	int64_t left_us; /* when the last holder left, and who it was */
 	pid_t pid;       /* 0: no holder, or one whose entry is not to serve again */
 	uid_t uid;
-	int64_t granted_us;     /* when the entry of the last holder was granted first */
-	unsigned long spare_in; /* the connection on which it became spare */
+	int64_t granted_us; /* when the entry of the last holder was granted first */
 };
 
 /* late.c: a create was not answered. When it was given up, it may yet be done. */

@@ -187,13 +187,10 @@ void taker_grant(struct lc_taker *taker)
 
 void taker_leave_spare(struct lc_taker *taker, int64_t until_us)
 {
-	struct lc *lc = taker->entry.lock->lc;
-
 	assert(taker_holds_entry(taker) && !taker->due_prev);
 	set_taker_state(taker, TAKER_LEFT);
 	taker->spare = true;
-	taker->entry.lock->repeat.spare_in = lc->session->connections;
-	timer_set(&lc->timers, &taker->limit, until_us);
+	timer_set(&taker->entry.lock->lc->timers, &taker->limit, until_us);
 }
 
 /* Nothing of the last hold, whatever it was, is left for the next one. */

@@ -300,7 +300,7 @@ static void gone_while_spare(struct rig *rig, struct lc_taker *taker, size_t how
 		loss_by_mark(taker, "root");
 		return;
 	case 3: /* it may have been evicted meanwhile */
-		rig->session.connections++;
+		takers_reconnect(rig);
 		return;
 	case 4:
 		rig->session.lease.deadline_us = rig->now_us + MS;

@@ -1116,9 +1116,9 @@ mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
        '1 ?',
        MAKE)
 mutant(23, 'order_reversed_after_a_session', 'listing.c',
-       '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {\n\t\t\tentry_write',
+       '\t\tDL_FOREACH_SAFE(lock->takers.all, taker, after) {\n\t\t\ttaker_drop',
        '\t\tfor (taker = lock->takers.all->prev; taker; taker = after) {\n'
-       '\t\t\tafter = taker == lock->takers.all ? NULL : taker->prev;\n\t\t\tentry_write',
+       '\t\t\tafter = taker == lock->takers.all ? NULL : taker->prev;\n\t\t\ttaker_drop',
        sim())
 mutant(23, 'not_queued_again_after_a_session', 'listing.c',
        '\t\t\tentry_write(&taker->entry);\n\t\t\ttaker_step(taker);',
@@ -1709,9 +1709,9 @@ mutant(43, 'reused_though_marked', 'loss.c',
        '\ttaker_drop_spare(taker);\n',
        '',
        REUSE)
-mutant(43, 'reused_on_another_connection', 'reuse.c',
-       'return entry->lock->repeat.spare_in == lc->session->connections &&',
-       'return true &&',
+mutant(43, 'reused_on_another_connection', 'listing.c',
+       '\t\t\ttaker_drop_spare(taker); /* it may have been evicted meanwhile */\n',
+       '',
        REUSE)
 mutant(43, 'reused_without_lease', 'reuse.c',
        'entry->pending == 0 &&\n\t       is_alone(taker) && session_may_grant(lc) &&',

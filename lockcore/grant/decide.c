@@ -178,7 +178,8 @@ static bool lay_entry(struct slate *slate, const struct lock *lock, struct known
 /* `all`: also the entries behind the first exclusive waiters, which must wait in any case. */
 static bool lay_entries(struct slate *slate, const struct lock *lock, bool all)
 {
-	unsigned room = lock_is_watched(lock) && lock->node.slots > 1 ? lock->node.slots : 1;
+	unsigned room =
+		lock_is_watched(lock) && lock->node.info.slots > 1 ? lock->node.info.slots : 1;
 	struct known_entry *known;
 
 	DL_FOREACH(lock->known.entries, known) {
@@ -205,7 +206,7 @@ static bool lay_out(struct slate *slate, struct lock *lock)
 	queue->lock_watched = lock_is_watched(lock);
 	queue->children_watched =
 		lock->lists.watching > 0 && lock->lists.watching <= lock->lists.shown;
-	queue->slots = lock->node.slots;
+	queue->slots = lock->node.info.slots;
 	queue->slots_max = LC_SLOTS_MAX;
 	queue->unproved = unproved ? taker_of(unproved)->place : NEXT_NONE;
 	return true;

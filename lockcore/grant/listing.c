@@ -334,9 +334,9 @@ static void lock_changed(struct lock *lock, enum ensemble_change change)
 		lock->lists.watching = 0;
 		if (lock->takers.waiting == 0)
 			names_changed(lock);
-		else if (lock->node.slots > 1 || !last_is_repeated(lock))
+		else if (lock->node.info.slots > 1 || !last_is_repeated(lock))
 			lock_want_list(lock); /* else our own create fires it, too */
-		lock->lists.names_wanted = lock->node.slots > 1 && lock->takers.waiting > 0;
+		lock->lists.names_wanted = lock->node.info.slots > 1 && lock->takers.waiting > 0;
 		break;
 	}
 	lock_free_if_unused(lock);

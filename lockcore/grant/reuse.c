@@ -82,7 +82,7 @@ static bool is_alone(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
 
-	return lock->takers.all == taker && !taker->next && lock->node.slots <= 1 &&
+	return lock->takers.all == taker && !taker->next && lock->node.info.slots <= 1 &&
 	       !lock->batch.unresolved && !lock->grant.unproved && !lock->grant.held_back;
 }
 
@@ -135,7 +135,7 @@ static bool serves(const struct lc_taker *taker, const struct lc_request *reques
 	return data->pid == request->pid && data->uid == request->uid &&
 	       strcmp(data->command, request->command) == 0 && request->mode == LC_EXCLUSIVE &&
 	       !request->replaces && !(request->reason && *request->reason) &&
-	       (request->czxid == 0 || request->czxid == lock->node.czxid);
+	       (request->czxid == 0 || request->czxid == lock->node.info.czxid);
 }
 
 static bool may_serve(const struct lc_taker *taker)

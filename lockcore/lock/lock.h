@@ -38,13 +38,13 @@ struct lock_takers {
 
 /* lock_watch.c: the lock's node, as it was seen last. */
 struct lock_node {
-	struct watch watch;       /* of its data, and of its life */
-	struct charge charge;     /* all watched paths of the lock */
-	int64_t czxid;            /* 0: not seen yet */
-	unsigned slots;           /* how many may hold the lock exclusively; 0: not known */
-	int32_t version;          /* of the data that said so */
-	struct lc_lock_info info; /* all that was read together with the watch, */
-	bool is_entry;            /* the node is an entry, and no lock */
+	struct watch watch;   /* of its data, and of its life */
+	struct charge charge; /* all watched paths of the lock */
+	/* What was read together with the watch. A listing tells the czxid, too; 0: not seen yet.
+	 * Slots 0: not known. */
+	struct lc_lock_info info;
+	int32_t version; /* of the data */
+	bool is_entry;   /* the node is an entry, and no lock */
 };
 
 /* An entry of the known queue. */

@@ -21,13 +21,13 @@ static void look_again(struct lock *lock, enum ensemble_result result)
 
 void lock_see_czxid(struct lock *lock, int64_t czxid)
 {
-	if (lock->node.czxid != czxid) {
+	if (lock->node.info.czxid != czxid) {
 		known_forget(lock);
 		lock->lists.watching = 0; /* that watch went with the other lock */
-		lock->node.slots = 0;
+		lock->node.info.slots = 0;
 		watch_fired(&lock->node.watch);
 	}
-	lock->node.czxid = czxid;
+	lock->node.info.czxid = czxid;
 }
 
 void lock_info_read_data(struct lc_lock_info *info, const char *data, size_t len)
@@ -50,14 +50,13 @@ void lock_watch_answered(void *ctx, const struct ensemble_answer *answer)
 	struct lc_lock_info *info = &lock->node.info;
 
 	if (answer->result == ENSEMBLE_OK) {
+		lock_see_czxid(lock, answer->stat->czxid);
 		*info = (struct lc_lock_info){0};
 		lock_info_read_data(info, answer->data, (size_t)answer->data_len);
 		lock_info_read_stat(info, answer->stat);
 		lock->node.is_entry = answer->stat->ephemeral_owner != 0;
-		lock_see_czxid(lock, answer->stat->czxid);
-		known_other_slots(lock);
 		lock->node.version = answer->stat->version;
-		lock->node.slots = info->slots;
+		known_other_slots(lock);
 	} else if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE) {
 		look_again(lock, answer->result);
 	}

@@ -20,14 +20,14 @@ bool taker_is_picky(const struct lc_taker *taker)
 
 bool taker_means(const struct lc_taker *taker)
 {
-	return taker->meant == 0 || taker->meant == taker->entry.lock->node.czxid;
+	return taker->meant == 0 || taker->meant == taker->entry.lock->node.info.czxid;
 }
 
 /* ---- what a lock's takers are to each other ---- */
 
 bool lock_bars(const struct lock *lock, enum lc_mode mode)
 {
-	if (lock->node.slots != 1 || !lock_is_watched(lock))
+	if (lock->node.info.slots != 1 || !lock_is_watched(lock))
 		return false;
 	return mode == LC_EXCLUSIVE ? lock->takers.holding > 0 : lock->takers.writing > 0;
 }

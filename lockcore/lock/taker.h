@@ -115,11 +115,11 @@ enum taker_loss { LOSS_GUARDED, LOSS_FORFEITED, LOSS_GIVEN_UP };
 struct lc_taker {
 	struct entry entry; /* first: see taker_of() */
 	enum taker_state state : 3;
-	enum taker_wait wait : 2;            /* WAITING */
-	enum taker_loss loss : 2;            /* LOST */
-	bool told_token : 1;                 /* lc_give_token() */
-	bool immediate : 1;                  /* EAGAIN rather than wait */
-	bool spare : 1;                      /* LEFT: its entry waits for the next take */
+	enum taker_wait wait : 2;     /* WAITING */
+	enum taker_loss loss : 2;     /* LOST */
+	bool told_token : 1;          /* lc_give_token() */
+	bool immediate : 1;           /* EAGAIN rather than wait */
+	bool spare : 1;               /* LEFT: its entry waits for the next take */
 	unsigned crowd : 20;          /* PROBING: EAGAIN rather than behind so many; 0: any */
 	int error;                    /* FAILED: what the frontend is told */
 	struct lc_taker *prev, *next; /* in lock->takers */

@@ -67,7 +67,7 @@ static void names_are_watched(void **state)
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 	struct lock *lock = taker->entry.lock;
 
-	lock->node.slots = 2;
+	lock->node.info.slots = 2;
 	lock_touch(lock);
 	takers_turn(rig);
 	rig_expect_sent(rig, "unwatch /locks/a/" OTHER(1) ", children watched /locks/a");
@@ -79,7 +79,7 @@ static void names_are_watched(void **state)
 	takers_answer_list(rig, OTHER(1) " #2-2");
 	takers_change(rig, "", ENSEMBLE_NAMES);
 	rig_expect_sent(rig, "children watched /locks/a");
-	lock->node.slots = 1;
+	lock->node.info.slots = 1;
 }
 
 /* ---- the entries of a listing ---- */
@@ -237,7 +237,7 @@ static void made_anew(void **state)
 	want_list(rig, lock);
 	takers_answer_lists(rig, OTHER(1) " #2-2");
 	rig_expect_told(rig, "1 taken ENOENT");
-	assert_int_equal(lock->node.czxid, 60);
+	assert_int_equal(lock->node.info.czxid, 60);
 }
 
 /* The known number of slots is of another version of the lock's data than the listing. */

@@ -57,7 +57,7 @@ static void know(void)
 	taker.entry.state = ENTRY_PRESENT;
 	assert_true(name_parse(FRONT, &entries[0].name));
 	assert_true(name_parse(taker.entry.name, &entries[1].name));
-	lock->node.czxid = 50;
+	lock->node.info.czxid = 50;
 	assert_true(known_listed(lock, &queue));
 }
 
@@ -96,9 +96,9 @@ static void one_slot(void **state)
 	lock_watch(lock);
 	rig_expect_sent(rig, "watch /locks/a");
 	answer_lock(rig, 50, 3, "");
-	assert_int_equal(lock->node.slots, 1);
+	assert_int_equal(lock->node.info.slots, 1);
 	assert_int_equal(lock->node.version, 3);
-	assert_int_equal(lock->node.czxid, 50);
+	assert_int_equal(lock->node.info.czxid, 50);
 	assert_false(is_list_wanted());
 	assert_true(lock_is_watched(lock));
 	lock_watch(lock);
@@ -116,7 +116,7 @@ static void other_slots(void **state)
 	lock_watch(lock);
 	lock_untouch(lock);
 	answer_lock(rig, 50, 3, "zklockfs: 1\nslots: 2\n\n");
-	assert_int_equal(lock->node.slots, 2);
+	assert_int_equal(lock->node.info.slots, 2);
 	assert_false(known_is_seen(&taker.entry) || taker.entry.known.shown);
 	assert_true(known_is_placed(&taker.entry) && lock->touched);
 }
@@ -131,13 +131,13 @@ static void made_anew(void **state)
 	know();
 	lock_see_czxid(lock, 50);
 	assert_true(known_is_placed(&taker.entry));
-	assert_int_equal(lock->node.slots, 1);
+	assert_int_equal(lock->node.info.slots, 1);
 	lock_see_czxid(lock, 60);
 	assert_false(known_is_placed(&taker.entry));
 	assert_int_equal(lock->known.last, -1);
-	assert_int_equal(lock->node.slots, 0);
+	assert_int_equal(lock->node.info.slots, 0);
 	assert_false(lock_is_watched(lock));
-	assert_int_equal(lock->node.czxid, 60);
+	assert_int_equal(lock->node.info.czxid, 60);
 }
 
 static void cannot_be_watched(void **state)

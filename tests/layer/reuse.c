@@ -198,7 +198,7 @@ static void flaw_of_rest(enum flaw flaw, struct rig *rig, struct lc_taker *taker
 
 	lock->batch.unresolved |= flaw == UNRESOLVED;
 	if (flaw == SLOTS)
-		lock->node.slots = 2;
+		lock->node.info.slots = 2;
 	if (flaw == UNSEEN)
 		lock->grant.unproved = &taker->entry;
 	if (flaw == NO_LEASE)

@@ -397,13 +397,13 @@ static void bars(void **state)
 	takers_answer_watches(rig);
 	assert_true(lock_bars(lock, LC_EXCLUSIVE));
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		lock->node.slots = rows[i].slots;
+		lock->node.info.slots = rows[i].slots;
 		lock->takers.holding = rows[i].holding;
 		lock->takers.writing = rows[i].writing;
 		expect(lock_bars(lock, LC_EXCLUSIVE) == rows[i].exclusive, "row %zu", i);
 		expect(lock_bars(lock, LC_SHARED) == rows[i].shared, "row %zu", i);
 	}
-	lock->node.slots = lock->takers.holding = lock->takers.writing = 1;
+	lock->node.info.slots = lock->takers.holding = lock->takers.writing = 1;
 }
 
 /* An entry behind a holder of this mount is created without a listing. */

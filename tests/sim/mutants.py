@@ -426,7 +426,7 @@ mutant(8, 'lock_removed_is_not_noticed', 'listing.c',
        TAKERS)
 
 mutant(8, 'lock_made_anew_is_the_old_one', 'lock_watch.c',
-       'if (lock->node.czxid != czxid) {',
+       'if (lock->node.info.czxid != czxid) {',
        'if (0) {',
        sim())
 
@@ -1067,7 +1067,7 @@ mutant(33, 'another_entry_is_evicted', 'evict.c',
        'if (0)',
        EVICTION)
 mutant(33, 'another_lock_is_had', 'taker.c',
-       'return taker->meant == 0 || taker->meant == taker->entry.lock->node.czxid;',
+       'return taker->meant == 0 || taker->meant == taker->entry.lock->node.info.czxid;',
        'return true;',
        sim('operators'))
 mutant(33, 'another_lock_is_waited_for', 'listing.c',
@@ -1694,7 +1694,7 @@ mutant(43, 'reused_by_any_user', 'reuse.c',
        'return data->pid == request->pid &&',
        REUSE)
 mutant(43, 'reused_for_another_lock', 'reuse.c',
-       '(request->czxid == 0 || request->czxid == lock->node.czxid)',
+       '(request->czxid == 0 || request->czxid == lock->node.info.czxid)',
        'true',
        REUSE)
 mutant(43, 'reused_though_gone', 'reuse.c',

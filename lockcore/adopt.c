@@ -14,13 +14,11 @@
  * There is one engine in a session at a time: the one that was recorded may go on if the other one
  * did not start, but then the other one must never have connected.
  */
-#include "adopt.h"
+#include "engine.h"
 
 #include "ask/call.h"
 #include "ask/evict.h"
-#include "lock/taker_record.h"
 #include "session/counters.h"
-#include "take.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -12,15 +12,12 @@
  * No callback to the frontend comes from inside the call that caused it. So a callback never finds
  * half-changed state.
  */
-#include "adopt.h"
+#include "engine.h"
 
 #include "ask/asking.h"
 #include "ask/evict.h"
 #include "ask/waiters.h"
-#include "grant/decide.h"
-#include "grant/listing.h"
-#include "grant/tell.h"
-#include "lock/loss.h"
+#include "grant/grant.h"
 
 #include <assert.h>
 #include <errno.h>

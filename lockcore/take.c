@@ -2,11 +2,10 @@
  *
  * take.c - what the frontend asks of takers: take, leave, use.
  */
-#include "take.h"
+#include "engine.h"
 
-#include "grant/reuse.h"
+#include "grant/grant.h"
 #include "lock/lock_watch.h"
-#include "lock/loss.h"
 #include "pure/node_data.h"
 #include "session/counters.h"
 

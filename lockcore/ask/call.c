@@ -14,7 +14,7 @@
  */
 #include "ask/call.h"
 
-#include "grant/reuse.h"
+#include "grant/grant.h"
 #include "pure/limits.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * entry_info.c - questions about single entries: what their takers wrote into them.
  */
 #include "ask/lock_info.h"
-#include "grant/reuse.h"
+#include "grant/grant.h"
 #include "pure/node_data.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * only the entries up to the first waiters that must wait whatever stands behind them, unless there
  * is a *picky* taker, which may be refused for all that it stands behind.
  */
-#include "grant/decide.h"
+#include "grant/grant.h"
 
 #include "lock/known.h"
 #include "lock/lock_watch.h"

@@ -2,7 +2,7 @@
  *
  * hold.c - what the frontend asks of a taker that holds: is it so, its token, its reason.
  */
-#include "lock/loss.h"
+#include "lock/taker.h"
 #include "pure/node_data.h"
 
 #include <errno.h>

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * listing.c - see listing.h.
+ * listing.c - when a lock is listed, and how the answer is matched with the takers here; and what
+ * the session's news and the events of watches mean to the locks.
  *
  * All takers of a lock share its listings. A listing judges only the entries that it shows.
  * ZooKeeper numbers entries in the order of their creation. So once a listing shows no entry before
  * ours, none can appear there later, however old the listing is. What it shows is kept
  * (lock/known.h), and decide.c says what that means.
  */
-#include "grant/listing.h"
+#include "grant/grant.h"
 
-#include "grant/decide.h"
-#include "grant/order.h"
-#include "grant/reuse.h"
 #include "lock/known.h"
-#include "lock/late.h"
 #include "lock/lock_watch.h"
-#include "lock/loss.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "grant/order.h"
-
-#include "lock/loss.h"
+#include "grant/grant.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -32,7 +32,7 @@
  * A spare entry is that of a leaver in all other respects: its mark, its loss, the end of the
  * session, another process that goes on from the records.
  */
-#include "grant/reuse.h"
+#include "grant/grant.h"
 
 #include "lock/known.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "grant/tell.h"
+#include "grant/grant.h"
 
 #include "session/counters.h"
 

@@ -7,7 +7,6 @@
  * there are letters (session/mailbox.c).
  */
 #include "lock/known.h"
-#include "lock/loss.h"
 #include "pure/limits.h"
 #include "pure/node_data.h"
 

@@ -19,7 +19,7 @@
  * of it has a higher number, for a lock never gives a number twice, and where numbers repeat, no
  * name is made while it stands. So a name that nobody has stays nobody's.
  */
-#include "lock/late.h"
+#include "lock/taker.h"
 
 #include <stdlib.h>
 #include <string.h>

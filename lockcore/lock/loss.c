@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "lock/loss.h"
-
 #include "lock/known.h"
 #include "pure/letters.h"
 

@@ -333,4 +333,41 @@ void taker_set_due(struct lc_taker *taker, bool due);
 /* Frees the taker when its entry is absent and no answer is outstanding. */
 void taker_free_if_done(struct lc_taker *taker);
 
+/* ---- losing its place, or its lock: loss.c ---- */
+
+/* The entry went with its lock. */
+void loss_of_lock(struct lc_taker *taker);
+/* The entry is gone for certain, though a listing may still show its name. A holder has lost
+ * the lock now; for the others a listing will draw the consequences. */
+void loss_of_node(struct lc_taker *taker);
+/* A listing does not show the entry: it is gone, and this mount has not deleted it. */
+void loss_by_listing(struct lc_taker *taker);
+/* An evictor has marked the entry. */
+void loss_by_mark(struct lc_taker *taker, const char *by);
+/* Letters are there: reads the entries that they name, or all entries. */
+void loss_by_letters(struct lc *lc, const void *letters, size_t len, bool all);
+/* The taker has held for as long as it may. */
+void loss_by_limit(struct lc_taker *taker);
+void loss_of_session(struct lc_taker *taker);
+/* The lease is over: all holders lose their locks. */
+void loss_of_lease(struct lc *lc);
+/* The session lives, so the takers that are missing were evicted. */
+void loss_of_missing(struct lc *lc);
+
+/* ---- nodes that a create without an answer may have made: late.c ---- */
+
+/* Listing number `number` shows a node that is no taker's entry. If its name has this session's
+ * half, the ensemble is asked whose it is. A node of this session is the entry of the taker whose
+ * create was not answered, or it is deleted. */
+void late_found(struct lock *lock, const char *znode, const struct entry_name *name,
+                uint64_t number);
+
+/* ---- what another process goes on from: taker_record.c ---- */
+
+void taker_write(struct codec *codec, struct lc_taker *taker);
+/* Reads a record into a blank taker, whose callbacks the caller sets. False: the record does not
+ * fit, or there is no memory, and the codec says which; the taker is still the caller's. A record
+ * that fits, and that no taker can have, fails an assertion. */
+bool taker_read(struct codec *codec, struct lc *lc, struct lc_taker *taker);
+
 #endif

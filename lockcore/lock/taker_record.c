@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * taker_record.c - see taker_record.h. Takers of one lock are read in the order of their entries:
- * so the one that another is to replace comes first.
+ * taker_record.c - what is recorded of a taker and its entry, and how another process makes them
+ * from that: as when a connection was lost. A grant that the frontend was not told of did not
+ * happen. Takers of one lock are read in the order of their entries: so the one that another is to
+ * replace comes first.
  *
  * A record is this process's own memory, of this version or of one before, and the journal has a
  * checksum. So the codec's ranges are all that is checked; a taker that cannot be ends the process
  * at an assert.
  */
-#include "lock/taker_record.h"
+#include "lock/taker.h"
 
 #include <assert.h>
 #include <errno.h>

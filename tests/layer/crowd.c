@@ -5,8 +5,8 @@
 #include "takers.h"
 
 #include "forged.h"
-#include "lock/taker_record.h"
-#include "take.h"
+#include "lock/taker.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,9 +2,8 @@
  *
  * What is done with the answers of queue_next(). Which answers it gives is tested in unit/next.c.
  */
-#include "grant/decide.h"
+#include "grant/grant.h"
 
-#include "grant/listing.h"
 #include "lock/known.h"
 
 #include "takers.h"

@@ -2,7 +2,7 @@
  *
  * One entry: its data is read, watched and written.
  */
-#include "lock/loss.h"
+#include "lock/taker.h"
 #include "pure/limits.h"
 #include "one_entry.h"
 

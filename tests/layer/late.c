@@ -3,9 +3,7 @@
  * Entries that come late: which nodes are asked whose they are, which are deleted, and how long
  * the lock is looked at.
  */
-#include "lock/late.h"
-
-#include "grant/listing.h"
+#include "grant/grant.h"
 
 #include "takers.h"
 

@@ -3,7 +3,7 @@
  * Listings: when one is sent, how its answer is matched with the entries of this mount, and what
  * the events of watches and the session's news mean to a lock.
  */
-#include "grant/listing.h"
+#include "grant/grant.h"
 
 #include "lock/lock_watch.h"
 #include "takers.h"

@@ -2,7 +2,7 @@
  *
  * A taker loses its place or its lock, without leaving: its state, and the result for the frontend.
  */
-#include "lock/loss.h"
+#include "lock/taker.h"
 
 #include "takers.h"
 

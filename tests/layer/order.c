@@ -3,7 +3,7 @@
  * The order of a queue whose numbers repeat: the czxid of each entry is read. The lock is listed
  * again if the answers do not belong to one moment.
  */
-#include "grant/order.h"
+#include "grant/grant.h"
 
 #include "rig.h"
 

@@ -3,10 +3,8 @@
  * An entry that serves several takes of one process. The tests take away each condition of the head
  * of reuse.c.
  */
-#include "grant/reuse.h"
+#include "grant/grant.h"
 #include "lock/known.h"
-
-#include "lock/loss.h"
 #include "takers.h"
 
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rig.h"
 
-#include "grant/decide.h"
+#include "grant/grant.h"
 #include "lock/known.h"
-#include "lock/loss.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  */
 #include "takers.h"
 
-#include "grant/tell.h"
+#include "grant/grant.h"
 #include "lock/lock_watch.h"
 
 #include <errno.h>

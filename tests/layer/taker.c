@@ -7,7 +7,7 @@
 
 #include "forged.h"
 #include "lock/lock_watch.h"
-#include "lock/taker_record.h"
+#include "lock/taker.h"
 
 #include <errno.h>
 #include <string.h>

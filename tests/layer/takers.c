@@ -2,9 +2,7 @@
 #include "takers.h"
 
 #include "ask/evict.h"
-#include "grant/listing.h"
-#include "lock/loss.h"
-#include "grant/tell.h"
+#include "grant/grant.h"
 
 #include <errno.h>
 #include <inttypes.h>

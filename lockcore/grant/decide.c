@@ -199,6 +199,8 @@ static bool lay_out(struct slate *slate, struct lock *lock)
 	bool all = lock->takers.picky;
 
 	queue->entry_count = queue->taker_count = 0;
+	queue->list = NEXT_LIST_NONE;
+	queue->watch_children = queue->watch_lock = false;
 	if ((all && !add_all_takers(slate, lock)) || !lay_entries(slate, lock, all) ||
 	    (unproved && !add_taker(slate, taker_of(unproved))) ||
 	    (!all && !add_unplaced(slate, lock)))

@@ -417,19 +417,6 @@ static void judge_waiters(struct next_queue *queue)
 
 /* ---- all of it ---- */
 
-static void clear_answers(struct next_queue *queue)
-{
-	queue->list = NEXT_LIST_NONE;
-	queue->watch_children = queue->watch_lock = false;
-	for (int i = 0; i < queue->entry_count; i++)
-		queue->entries[i].watch = false;
-	for (int t = 0; t < queue->taker_count; t++) {
-		queue->takers[t].watch = false;
-		queue->takers[t].step = NEXT_STAY;
-		queue->takers[t].error = 0;
-	}
-}
-
 static void find_places(struct next_queue *queue)
 {
 	for (int t = 0; t < queue->taker_count; t++)
@@ -456,7 +443,6 @@ static void end_kept(struct next_queue *queue)
 
 void queue_next(struct next_queue *queue)
 {
-	clear_answers(queue);
 	find_places(queue);
 	end_kept(queue);
 	for (int t = 0; t < queue->taker_count; t++)

@@ -124,10 +124,10 @@ struct next_queue {
 	bool watch_lock;
 };
 
-/* Sets all answers. What they ask for may have been asked already: then it is not asked again. The
- * caller looks at the lease before it grants (then a grant that it cannot give waits), and refuses
- * those that mean another lock, or stand beside incompatible entries, before it calls. Before a
- * write was answered on a connection nothing is decided. */
+/* All answers are zero before. What they ask for may have been asked already: then it is not asked
+ * again. The caller looks at the lease before it grants (then a grant that it cannot give waits),
+ * and refuses those that mean another lock, or stand beside incompatible entries, before it calls.
+ * Before a write was answered on a connection nothing is decided. */
 void queue_next(struct next_queue *queue);
 
 enum next_delete { NEXT_DELETE_NOT, NEXT_DELETE_SINGLY, NEXT_DELETE_CHECKED };

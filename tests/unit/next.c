@@ -63,6 +63,14 @@ static void next(struct rig *rig)
 {
 	rig->queue.entries = rig->entries;
 	rig->queue.takers = rig->takers;
+	rig->queue.list = NEXT_LIST_NONE;
+	rig->queue.watch_children = rig->queue.watch_lock = false;
+	for (int i = 0; i < rig->queue.entry_count; i++)
+		rig->entries[i].watch = false;
+	for (int t = 0; t < rig->queue.taker_count; t++) {
+		rig->takers[t].watch = false;
+		rig->takers[t].step = NEXT_STAY;
+	}
 	queue_next(&rig->queue);
 }
 

@@ -73,14 +73,14 @@ static bool is_shown_since(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
 
-	return lock->lists.shown > taker->since && !lock->batch.unresolved;
+	return lock->lists.shown > taker->since && lock->batch.unknown == 0;
 }
 
 static bool is_asked_since(const struct lc_taker *taker)
 {
 	const struct lock *lock = taker->entry.lock;
 
-	if (lock->batch.unresolved)
+	if (lock->batch.unknown > 0)
 		return true;
 	return (lock->lists.pending > 0 || lock->lists.order) && lock->lists.sent > taker->since;
 }

@@ -50,34 +50,14 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 	}
 }
 
-static bool has_unknown(const struct lock *lock)
-{
-	const struct lc_taker *taker;
-
-	DL_FOREACH(lock->takers.all, taker)
-		if (taker->entry.state == ENTRY_UNKNOWN)
-			return true;
-	return false;
-}
-
-static void step_all(struct lock *lock)
-{
-	struct lc_taker *taker, *next;
-
-	DL_FOREACH_SAFE(lock->takers.all, taker, next)
-		taker_step(taker);
-}
-
 static void match_takers(struct lock *lock, const struct queue *queue, uint64_t number)
 {
-	bool was_unresolved = lock->batch.unresolved;
+	bool was_unknown = lock->batch.unknown > 0;
 
 	match_shown(lock, queue, number);
 	match_not_shown(lock, number);
-	lock->batch.unresolved = has_unknown(lock);
-	if (!was_unresolved || lock->batch.unresolved)
-		return;
-	step_all(lock);
+	if (was_unknown && lock->batch.unknown == 0)
+		lock_step(lock); /* creates have waited for the outcome */
 }
 
 /* Refuses waiters that mean a former lock of this name: they have nothing to wait for. */
@@ -134,7 +114,7 @@ static void know(struct lock *lock, struct queue *queue)
 	if (known_listed(lock, queue)) {
 		refuse_beside_incompatible(lock, queue);
 		lock->lists.shown = queue->listing;
-		if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)
+		if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unknown > 0)
 			lock_recheck(lock);
 	} else {
 		lock_list_later(lock);
@@ -173,7 +153,6 @@ static void judge_removed(struct lock *lock)
 {
 	struct lc_taker *taker, *next;
 
-	lock->batch.unresolved = false;
 	known_forget(lock);
 	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
 		struct entry *entry = &taker->entry;
@@ -186,7 +165,7 @@ static void judge_removed(struct lock *lock)
 			entry_not_found(entry);
 		}
 	}
-	step_all(lock);
+	lock_step(lock);
 }
 
 /* This mount may not list the lock: its waiters are refused, and its holders hold on. A later
@@ -204,7 +183,7 @@ static void refuse_all(struct lock *lock, int error)
 		    taker->entry.state != ENTRY_CREATING)
 			taker_fail(taker, error);
 	}
-	if (lock->batch.unresolved)
+	if (lock->batch.unknown > 0)
 		lock_list_later(lock);
 	else if (lock->takers.all)
 		lock_recheck(lock);
@@ -384,7 +363,6 @@ void locks_resume(struct lc *lc)
 	HASH_ITER(hh, lc->locks->by_path, lock, next) {
 		known_forget(lock);
 		lock->lists.shown = lock->lists.watching = 0;
-		lock->batch.unresolved = has_unknown(lock);
 		lock_note_waiters(lock); /* what was watched may have changed */
 		if (!is_of_interest(lock))
 			continue;
@@ -418,7 +396,7 @@ void locks_session_ended(struct lc *lc)
 		known_forget(lock);
 		lock->grant = (struct lock_grant){0};
 		lock->lists.shown = lock->lists.watching = 0;
-		lock->batch.unresolved = lock->lists.later = false;
+		lock->lists.later = false;
 		lock->batch.last_write_ok = lock->batch.together = false;
 		lock_watches_gone(lock);
 		lock_expect_none(lock);

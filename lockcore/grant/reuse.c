@@ -83,7 +83,7 @@ static bool is_alone(const struct lc_taker *taker)
 	const struct lock *lock = taker->entry.lock;
 
 	return lock->takers.all == taker && !taker->next && lock->node.info.slots <= 1 &&
-	       !lock->batch.unresolved && !lock->grant.unproved && !lock->grant.held_back;
+	       lock->batch.unknown == 0 && !lock->grant.unproved && !lock->grant.held_back;
 }
 
 static bool may_be_spare(const struct lc_taker *taker)

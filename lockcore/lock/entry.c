@@ -30,6 +30,8 @@ static void count_there(const struct entry *entry, int by)
 {
 	if (entry->state != ENTRY_ABSENT)
 		entry->lock->lc->entries->there += (unsigned)by;
+	if (entry->state == ENTRY_UNKNOWN)
+		entry->lock->batch.unknown += (unsigned)by;
 }
 
 int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
@@ -38,7 +40,6 @@ int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 
 	if (r < 0)
 		return r;
-	lock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;
 	count_there(entry, +1);
 	return 0;
 }
@@ -150,7 +151,6 @@ void entry_created(struct entry *entry, const struct ensemble_answer *answer)
 		known_made(entry);
 	} else if (answer->result == ENSEMBLE_UNKNOWN) {
 		entry_set_state(entry, ENTRY_UNKNOWN);
-		entry->lock->batch.unresolved = true;
 		lock_want_list(entry->lock); /* the connection may still live */
 	} else {
 		not_made(entry, answer);
@@ -200,6 +200,7 @@ void entry_unsent(struct entry *entry)
 void entry_found(struct entry *entry, const char *znode, const struct ensemble_answer *answer)
 {
 	assert(entry->state == ENTRY_UNKNOWN);
+	known_forget(entry->lock); /* the node stands there as another client's */
 	set_present(entry, znode, answer->stat);
 	entry_read(entry, answer);
 	taker_step(taker_of(entry));
@@ -210,5 +211,4 @@ void entry_not_found(struct entry *entry)
 	assert(entry->state == ENTRY_UNKNOWN && entry->data.held_since_ms < 0);
 	lock_expect_late(entry->lock);
 	entry_set_absent(entry);
-	taker_step(taker_of(entry));
 }

@@ -84,6 +84,8 @@ static void all_are_read(struct lock *lock)
 		if (!late->untold && taker->entry.state == ENTRY_UNKNOWN &&
 		    taker->entry.shown_in == late->listing)
 			entry_not_found(&taker->entry);
+	if (late->again && lock->batch.unknown == 0)
+		lock_step(lock); /* creates have waited for the outcome */
 	late->again = late->untold = false;
 }
 

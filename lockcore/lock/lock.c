@@ -136,7 +136,7 @@ static void become_idle(struct lock *lock)
 
 	if (lock->idle)
 		return;
-	lock->batch.unresolved = lock->grant.lease_awaited = lock->lists.later = false;
+	lock->grant.lease_awaited = lock->lists.later = false;
 	if (lock->known.others > OTHERS_KEPT)
 		known_forget(lock);
 	timer_clear(&lc->timers, &lock->lists.recheck);

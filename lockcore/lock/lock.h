@@ -84,7 +84,7 @@ struct lock_batch {
 	unsigned creates;    /*   creates among them */
 	bool last_write_ok;  /* the last write was good */
 	bool together;       /* a create is under way with others */
-	bool unresolved;     /* a create's outcome is unknown: no other create is sent */
+	unsigned unknown;    /* entries that are UNKNOWN: no create is sent */
 	uint64_t checked_in; /* the transaction that has the check of the unproved entry */
 };
 

@@ -436,7 +436,7 @@ void taker_step(struct lc_taker *taker)
 			return;
 		else if (taker->wait == WAIT_PROBING)
 			lock_want_list(entry->lock);
-		else if (!entry->lock->batch.unresolved)
+		else if (entry->lock->batch.unknown == 0)
 			create_entry(taker);
 		return;
 	case ENTRY_PRESENT:
@@ -449,6 +449,14 @@ void taker_step(struct lc_taker *taker)
 	case ENTRY_DELETING:
 		return; /* an answer or a listing causes the next step */
 	}
+}
+
+void lock_step(struct lock *lock)
+{
+	struct lc_taker *taker, *next;
+
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
+		taker_step(taker);
 }
 
 void taker_try_later(struct lc_taker *taker)
@@ -477,7 +485,6 @@ void taker_free_if_done(struct lc_taker *taker)
 	DL_DELETE(lock->takers.all, taker);
 	entry_finish(&taker->entry);
 	free(taker);
-	lock->batch.unresolved &= lock->takers.all != NULL;
 	lock_touch(lock);
 	lock_unuse(lock);
 }

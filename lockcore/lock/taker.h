@@ -239,8 +239,8 @@ void entry_unsent(struct entry *entry);
 void entry_set_state(struct entry *entry, enum entry_state state);
 /* The entry is gone: deleted, or with its lock or session. */
 void entry_set_absent(struct entry *entry);
-/* UNKNOWN: the node is the entry, as the good answer of a get says. Or no node is, and the taker
- * may be gone behind the call. */
+/* UNKNOWN: the node is the entry, as the good answer of a get says. Or no node is; lock_step()
+ * follows when no outcome is unknown, so that creates keep their order. */
 void entry_found(struct entry *entry, const char *znode, const struct ensemble_answer *answer);
 void entry_not_found(struct entry *entry);
 
@@ -293,6 +293,8 @@ void taker_resume(struct lc_taker *taker, bool due);
 void taker_replace(struct lc_taker *taker, struct lc_taker *old);
 /* Does what the entry needs next, if anything: create, delete, or free the taker. */
 void taker_step(struct lc_taker *taker);
+/* The same for all takers of the lock. */
+void lock_step(struct lock *lock);
 /* WAITING -> HELD; LEFT, by taker_reuse(). */
 void taker_grant(struct lc_taker *taker);
 /* WAITING -> FAILED. */

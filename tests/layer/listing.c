@@ -109,7 +109,7 @@ static void unknown_create(void **state)
 		takers_turn(rig);
 		takers_reconnect(rig);
 		assert_int_equal(taker->entry.state, ENTRY_UNKNOWN);
-		assert_true(taker->entry.lock->batch.unresolved);
+		assert_int_equal(taker->entry.lock->batch.unknown, 1);
 		rig_forget(rig);
 		takers_take(rig, 2, LC_EXCLUSIVE, LC_FOREVER); /* its create waits for that, too */
 		takers_turn(rig);
@@ -121,9 +121,7 @@ static void unknown_create(void **state)
 			takers_turn(rig);
 		}
 		assert_int_equal(taker->entry.state, shown ? ENTRY_PRESENT : ENTRY_CREATING);
-		if (shown)
-			takers_answer_list(rig, "#2-1");
-		assert_false(taker->entry.lock->batch.unresolved);
+		assert_int_equal(taker->entry.lock->batch.unknown, 0);
 		assert_non_null(strstr(rig->sent, "create ephemeral /locks/a/#3-"));
 		takers_end(rig);
 	}
@@ -187,17 +185,17 @@ static void refused(void **state)
 	}
 }
 
-static void refused_and_unresolved(void **state)
+static void refused_and_unknown(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_taker *holder = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 	struct lock *lock = holder->entry.lock;
 
 	want_list(rig, lock);
-	lock->batch.unresolved = true;
+	lock->batch.unknown++;
 	takers_answer_error(rig, ENSEMBLE_REFUSED);
 	assert_int_equal(lock->lists.recheck.at_us, rig->now_us + SECOND);
-	lock->batch.unresolved = false;
+	lock->batch.unknown--;
 }
 
 /* An entry that is known to be gone becomes absent, though the listing was refused. */
@@ -411,7 +409,7 @@ static void session_ends(void **state)
 	struct lock *lock = holder->entry.lock;
 
 	lock->grant.unproved = &waiter->entry;
-	lock->batch.unresolved = lock->lists.later = true;
+	lock->lists.later = true;
 	lock->batch.last_write_ok = lock->batch.together = true;
 	lock_recheck(lock);
 	rig->takers.missing = true;
@@ -419,8 +417,7 @@ static void session_ends(void **state)
 	assert_false(rig->takers.missing);
 	assert_null(lock->grant.unproved);
 	assert_null(lock->known.entries);
-	assert_false(lock->batch.unresolved || lock->lists.later || lock->batch.last_write_ok ||
-	             lock->batch.together);
+	assert_false(lock->lists.later || lock->batch.last_write_ok || lock->batch.together);
 	assert_false(lock->lists.recheck.armed);
 	assert_false(lock_is_watched(lock));
 	takers_turn(rig);
@@ -523,7 +520,7 @@ int main(void)
 		TAKERS_TEST(lock_is_not_there),
 		TAKERS_TEST(not_there_and_unknown),
 		cmocka_unit_test(refused),
-		TAKERS_TEST(refused_and_unresolved),
+		TAKERS_TEST(refused_and_unknown),
 		TAKERS_TEST(refused_and_gone),
 		TAKERS_TEST(not_answered),
 		TAKERS_TEST(made_anew),

@@ -99,13 +99,13 @@ static void kept_for_a_while(void **state)
 	struct lock *lock = get(rig, "a");
 
 	lock->batch.last_write_ok = true;
-	lock->batch.unresolved = lock->lists.later = true;
+	lock->lists.later = true;
 	lock_recheck(lock);
 	lock_unuse(lock);
 	assert_true(is_known(rig, "/locks/a"));
 	assert_int_equal(rig->quota.watch_bytes, 0);
 	assert_false(lock->lists.recheck.armed);
-	assert_false(lock->batch.unresolved || lock->lists.later);
+	assert_false(lock->lists.later);
 	lock_free_if_unused(lock);
 	assert_int_equal(rig->locks.idle_count, 1);
 	lock->batch.last_write_ok = false; /* as if its watch had fired */

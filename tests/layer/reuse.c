@@ -194,7 +194,7 @@ static void flaw_of_rest(enum flaw flaw, struct rig *rig, struct lc_taker *taker
 {
 	struct lock *lock = taker->entry.lock;
 
-	lock->batch.unresolved |= flaw == UNRESOLVED;
+	lock->batch.unknown += flaw == UNRESOLVED;
 	if (flaw == SLOTS)
 		lock->node.info.slots = 2;
 	if (flaw == UNSEEN)
@@ -219,7 +219,7 @@ static void only_a_plain_one(void **state)
 			taker_drop_spare(taker);
 		}
 		taker->entry.pending -= flaw == ANSWER_AWAITED;
-		taker->entry.lock->batch.unresolved = false;
+		taker->entry.lock->batch.unknown = 0;
 		taker->entry.lock->grant.unproved = NULL;
 		taker->entry.mode = LC_EXCLUSIVE;
 		takers_end(rig);

@@ -144,22 +144,6 @@ static void delete_is_refused(void **state)
 	assert_int_equal(rig->entries.by_id.count, 0);
 }
 
-/* Whatever keeps the lock: without takers no outcome is unknown, and the next one queues. */
-static void resolved_without_takers(void **state)
-{
-	struct rig *rig = *state;
-	struct lc_taker *taker = hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
-	struct lock *lock = taker->entry.lock;
-
-	lock_use(lock);
-	lock->batch.unresolved = true;
-	takers_leave(rig, taker);
-	takers_answer_error(rig, ENSEMBLE_OK);
-	assert_null(lock->takers.all);
-	assert_false(lock->batch.unresolved);
-	lock_unuse(lock);
-}
-
 /* The lock was handed on, and the delete of the leaver's entry was refused: it guards the lock
  * until the next taker's entry was seen. */
 static void held_back(void **state)
@@ -620,7 +604,6 @@ int main(void)
 		TAKERS_TEST(leaves_before_it_is_there),
 		TAKERS_TEST(delete_is_refused),
 
-		TAKERS_TEST(resolved_without_takers),
 		TAKERS_TEST(held_back),
 		TAKERS_TEST(fails),
 		TAKERS_TEST(loses_what_was_not_told),

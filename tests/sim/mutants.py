@@ -780,8 +780,8 @@ mutant(17, 'another_of_its_number', 'order.c',
 # ---- 9, 18: holders look again; watches ----
 
 mutant(9, 'holders_do_not_look_again', 'listing.c',
-       'if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unresolved)',
-       'if (lock->takers.waiting > 0 || lock->batch.unresolved)',
+       'if (lock->takers.waiting > 0 || lock->takers.holding > 0 || lock->batch.unknown > 0)',
+       'if (lock->takers.waiting > 0 || lock->batch.unknown > 0)',
        WATCHING)
 mutant(9, 'refused_and_not_looked_at_again', 'listing.c',
        '\telse if (lock->takers.all)\n\t\tlock_recheck(lock);\n',
@@ -792,10 +792,6 @@ mutant(9, 'refused_and_known_to_be_gone', 'loss.c',
        '\treturn;\n\tif (!taker_is_untold(taker)) {',
        OWN,
        ('listing.c', '\t\tif (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)\n\t\t\tloss_by_listing(taker);\n', ''))
-mutant(18, 'unresolved_without_takers', 'taker.c',
-       '\tlock->batch.unresolved &= lock->takers.all != NULL;\n',
-       '',
-       unit('tests/layer/taker.c'))
 mutant(9, 'watch_left_behind_without_contact', 'watch.c',
        '\tif (answer->result == ENSEMBLE_UNKNOWN)\n\t\task_unwatch',
        '\tif (0)\n\t\task_unwatch',
@@ -835,11 +831,11 @@ mutant(18, 'own_node_behind_many_copies', 'late.c',
        '}\n\tif (late->asked >= LATE_ASKED_MAX || (!entry && !is_nobodys(lock, znode, name))) {',
        LATE)
 mutant(18, 'create_again_before_the_list', 'entry.c',
-       '\t\tentry_set_state(entry, ENTRY_UNKNOWN);\n\t\tentry->lock->batch.unresolved = true;\n',
+       '\t\tentry_set_state(entry, ENTRY_UNKNOWN);\n',
        '\t\tentry_set_absent(entry);\n',
        sim('cuts'))
 mutant(18, 'others_queue_before_the_outcome', 'taker.c',
-       'else if (!entry->lock->batch.unresolved)\n',
+       'else if (entry->lock->batch.unknown == 0)\n',
        'else\n',
        sim())
 mutant(18, 'unknown_not_adopted', 'late.c',
@@ -1411,9 +1407,9 @@ mutant(38, 'grant_told_in_neither_process', 'taker_record.c',
        '',
        sim('reloads'))
 mutant(38, 'unknown_create_forgotten', 'entry.c',
-       '\tlock->batch.unresolved |= entry->state == ENTRY_UNKNOWN;',
+       '\tcount_there(entry, +1);\n\treturn 0;',
        '\tif (entry->state == ENTRY_UNKNOWN) {\n\t\tentry->state = ENTRY_ABSENT;\n'
-       '\t\tentry->name[0] = 0;\n\t}',
+       '\t\tentry->name[0] = 0;\n\t}\n\tcount_there(entry, +1);\n\treturn 0;',
        sim())
 mutant(38, 'leavers_forgotten', 'taker.c',
        '\tset_taker_state(taker, TAKER_LEFT);\n\ttaker_step',

@@ -20,8 +20,8 @@
  * more processes and files there are on the machine.
  *
  * Of the processes that have the lost lock file open, these are stopped: its opener, the opener's
- * descendants, and once the opener has ended or closed the file, processes without a known ancestor
- * (a child outlives its parent). Never
+ * descendants, and processes without a known ancestor (a child outlives its parent): once the
+ * opener has ended, all, and once it has closed the file, those that are younger. Never
  *
  *   - a process whose nearest opener of that lock file still holds the lock;
  *   - a process that the taker's own user may not signal, by kill(2);

@@ -367,14 +367,11 @@ static int nearest_opener(struct look *look, uint64_t ino, struct slot_now *ret_
 	return found;
 }
 
-/* The opener lives, and has not closed the file. */
-static bool opener_keeps(const struct look *look, int slot, const struct slot_now *now)
+static bool opener_lives(const struct slot_now *now)
 {
 	struct process process;
 	bool lives;
 
-	if (atomic_load(&look->shared->closed[slot]) == now->word)
-		return false;
 	if (now->pid == 0)
 		return true; /* cannot be told */
 	if (process_open(now->pid, &process) < 0)
@@ -382,6 +379,25 @@ static bool opener_keeps(const struct look *look, int slot, const struct slot_no
 	lives = process_is(&process, now->start, now->number);
 	process_close(&process);
 	return lives;
+}
+
+/* Whoever has inherited the file is younger than its opener. zklock is older, and is passed it. */
+static bool is_younger(const struct process *process, pid_t opener_pid)
+{
+	struct process opener, now;
+
+	if (!process_read(opener_pid, &opener) || !process_read(process->pid, &now))
+		return false;
+	return now.start != opener.start ? now.start > opener.start : now.pid > opener.pid;
+}
+
+/* The process may keep the lock of the slot, after the end of the process in between. */
+static bool may_be_heir(const struct look *look, int slot, const struct slot_now *now)
+{
+	if (!opener_lives(now))
+		return true;
+	return atomic_load(&look->shared->closed[slot]) == now->word &&
+	       is_younger(&look->subject.process, now->pid);
 }
 
 /* The process descends from no known opener. While the opener has the file open, somebody may have
@@ -400,7 +416,7 @@ static void look_at_orphan(struct look *look, uint64_t ino)
 	for (int i = 0; i < used; i++) {
 		struct slot_now now = slots_look(look->page, i);
 
-		if (now.ino == ino && is_lost(look, i, &now) && !opener_keeps(look, i, &now))
+		if (now.ino == ino && is_lost(look, i, &now) && may_be_heir(look, i, &now))
 			(void)stop(look, i, now.uid, signal_now(look, i));
 	}
 }

@@ -67,6 +67,15 @@ def guarded(case, server, gate, b):
     server.thaw()
     for mount in (b, c, d):
         mount.ready()
+    # The command has closed the file, and zklock alone has it open: the mount leaves zklock to stop the command.
+    alone = 'import os, time; os.closerange(3, 99); print("runs", flush=True); time.sleep(1000)'
+    process = start(d, '-k', '0', 'svca', '--', sys.executable, '-c', alone)
+    check_equal(process.stdout.readline(), 'runs\n', 'a command that closes the file')
+    server.freeze()
+    finished(process, 74, 'the command has closed the file')
+    server.thaw()
+    for mount in (b, c, d):
+        mount.ready()
 
 
 def finished_or_killed(process, what, typed=None):

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """on_lost never stops a process that the taker's user may not signal, nor one that was given
 the descriptor while the opener has it open (rule 34): a process that listens at a socket can be
-sent any descriptor. When the opener has ended or closed the file, processes of its user that have
-it open are stopped. An opener that has become another user's is not stopped, and the log names it."""
+sent any descriptor. When the opener has ended, processes of its user that have the file open are
+stopped; when it has closed the file, those that are younger. An opener that has become another user's is not stopped, and the log names it."""
 
 import os
 import signal
 import socket
 
-from harness import ALICE, BOB, check, run, state_of, until
+from harness import ALICE, BOB, check, die_with_parent, run, state_of, until
 from openers import end, evict, process, receive, runs, send
 
 
@@ -37,14 +37,28 @@ def open_as_alice(path):
 def leave(path, told):
     """As `(service &)` in a script: the parent of the service ends. Then the script closes the file."""
     fd = os.open(path, os.O_RDWR)
+    life, ours = os.pipe()
     between = os.fork()
     if between == 0:
         if os.fork() == 0:
+            os.close(ours)
             os.write(told, b'%d' % os.getpid())
-            signal.pause()
+            os.read(life, 1)    # until the opener ends
         os._exit(0)
     os.waitpid(between, 0)
     os.close(fd)
+
+
+def pass_up(path):
+    """As zklock does: a child opens the file, passes it up and closes it."""
+    near, far = socket.socketpair()
+    if os.fork() == 0:
+        die_with_parent()
+        fd = os.open(path, os.O_RDWR)
+        socket.send_fds(far, [b'.'], [fd])
+        os.close(fd)
+        signal.pause()
+    return receive(near)
 
 
 def test(case):
@@ -97,6 +111,14 @@ def test(case):
     until(lambda: state_of(service) in (None, 'Z'), 'the process that alone has the file open is stopped')
     check(runs(opener), 'a process that has closed the file was stopped')
     end(opener)
+
+    a.mkdir('passed')
+    parent = process(pass_up, a.path('passed', 'lock'), uid=ALICE)
+    evict(a, 'passed')
+    later()
+    later()
+    check(runs(parent), 'a process that is older than the opener was stopped')
+    end(parent)
 
     orphan = lose('orphan', ALICE, False)
     until(lambda: not runs(orphan), 'the process that the opener left behind is stopped')

@@ -139,3 +139,11 @@ bool opener_is_gone(pid_t pid)
 	fclose(file);
 	return state == 'Z' || state == 'X';
 }
+
+bool opener_has_closed(const struct mount *mount, const char *lock, pid_t pid)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	return look_into(mount, lock, name) == 0;
+}

@@ -20,5 +20,7 @@ size_t openers_find(const struct mount *mount, const char *lock, struct opener *
                     size_t max, bool *ret_all);
 /* There is no such process, or it has ended and nobody has waited for it. */
 bool opener_is_gone(pid_t pid);
+/* The process has no file of the lock open, as far as that can be seen. */
+bool opener_has_closed(const struct mount *mount, const char *lock, pid_t pid);
 
 #endif

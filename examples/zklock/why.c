@@ -100,40 +100,45 @@ static bool is_taker(const struct queue *queue, pid_t pid)
 	return false;
 }
 
-/* The process that took it has ended, and another one has its file. */
-static void tell_openers(const struct queue *queue, const struct entry *holder)
+/* The process that took it has ended, or closed the file, and another one has it. */
+static void tell_openers(const struct queue *queue, const struct entry *holder, bool gone)
 {
 	struct opener openers[OPENERS_MAX];
 	bool all, found = false;
 	size_t n = openers_find(queue->mount, queue->lock, openers, OPENERS_MAX, &all);
 	char shown[CLEAN_MAX];
 
-	printf("  process %s is gone;", holder->pid);
 	for (size_t i = 0; i < n; i++) {
 		if (is_taker(queue, openers[i].pid))
 			continue;
+		if (!found)
+			printf("  process %s %s;", holder->pid,
+			       gone ? "is gone" : "has closed the file");
 		printf("%s %d (%s)", found ? "," : "", (int)openers[i].pid,
 		       clean(shown, sizeof(shown), openers[i].command));
 		found = true;
 	}
 	if (found)
 		puts(" has the file open");
-	else
-		printf(" %s\n", all ? "no process shows that it has the file open"
-		                    : "root can see who has the file open");
+	else if (gone)
+		printf("  process %s is gone; %s\n", holder->pid,
+		       all ? "no process shows that it has the file open"
+		           : "root can see who has the file open");
 }
 
 /* What only this host knows of its processes. */
 static void tell_process(const struct queue *queue, const struct entry *entry)
 {
 	pid_t pid = atoi(entry->pid);
+	bool gone;
 
 	if (pid <= 0 || !health_sees_pids(queue->health, entry->session))
 		return;
 	if (entry_is_own(entry, queue->health))
 		puts("  this is your own hold: you would wait for yourself; use -R");
-	if (opener_is_gone(pid) && !entry->kept)
-		tell_openers(queue, entry);
+	gone = opener_is_gone(pid);
+	if (!entry->kept && (gone || opener_has_closed(queue->mount, queue->lock, pid)))
+		tell_openers(queue, entry, gone);
 }
 
 /* Its process may have ended long ago. */

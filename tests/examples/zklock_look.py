@@ -367,6 +367,16 @@ def gone(a):
         check_equal((status, 'gone' in out), (75, False), out)
         os.kill(int(child), 9)
         free(a, 'svca')
+    # A process that lives on without the file.
+    script = 'exec 9<>"$1/lock"; (sleep 1000 >/dev/null 2>&1 & echo $!); exec 9>&-; echo closed; read -r _'
+    parent = spawn(['bash', '-c', script, 'bash', a.path('svca')], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    child = parent.stdout.readline().strip()
+    check_equal(parent.stdout.readline(), 'closed\n', 'the parent')
+    out = check_run(a, ['why', 'svca'], 75, 'why')
+    check(f'\n  process {parent.pid} has closed the file; {child} (sleep) has the file open\n' in out, out)
+    os.kill(int(child), 9)
+    free(a, 'svca')
+    parent.communicate('\n')
 
 
 def hidden(a):

@@ -204,8 +204,10 @@ def wrong_references(found):
                 r'\b([A-Z]{2,}(?: [A-Z]{2,})*)(?:\*\*)? (?:in|of) \[(zklock[\w-]*)\((\d)\)\]', flat):
             if heading not in headings.get(f'{name}({section})', ()):
                 yield f'{page}: {name}({section}) has no section {heading}'
-        for heading in re.findall(r'see \*\*([A-Z]{2,}[A-Z ]*)\*\*(?! (?:in|of) \[)', flat):
-            if heading not in headings[page]:
+        # Without a page it is one of this page. What stands in bold may be something else, such as an errno.
+        for see, heading in re.findall(r'(\bsee )?(?:\*\*)?\b([A-Z]{2,}(?: [A-Z]{2,})*)\b(?:\*\*)(?! (?:in|of) \[)', flat) + \
+                re.findall(r'([,:(] see )([A-Z]{2,}(?: [A-Z]{2,})*)\b(?! (?:in|of) \[)', flat):
+            if heading not in headings[page] and (see or any(heading in other for other in headings.values())):
                 yield f'{page}: it has no section {heading}'
 
 

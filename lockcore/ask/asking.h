@@ -60,6 +60,7 @@ struct reading {
 /* Embedded in a call, or in a part of it; all zero: reads nothing. */
 struct reader {
 	struct lc_call *call;
+	enum reading_kind kind;     /* of a call that reads one thing alone */
 	struct reading *reading;    /* NULL: none */
 	struct reader *prev, *next; /* in the reading's */
 	struct gate_item told;      /* when its reading is answered */

@@ -349,12 +349,17 @@ void call_read(struct lc_call *call, enum reading_kind kind, const char *path, r
 		call_fail_soon(call, -ENOMEM);
 }
 
-/* ---- those that answer no more than an error ---- */
+/* ---- the end of several kinds ---- */
 
 void call_tell_done(struct lc_call *call, int error, void *what)
 {
 	(void)what;
-	call->done(call->ctx, error);
+	call->listener.done(call->ctx, error);
+}
+
+void call_tell_stat(struct lc_call *call, int error, void *info)
+{
+	call->listener.stat(call->ctx, error, info);
 }
 
 void call_done(struct lc_call *call, const struct ensemble_answer *answer)

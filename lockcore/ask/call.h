@@ -27,6 +27,17 @@ struct calls {
 typedef void call_stage_fn(struct lc_call *call, const struct ensemble_answer *answer);
 #define MEANT(result) (1U << (result))
 
+/* Who is told; tell() knows which. */
+union listener {
+	lc_done_fn *done;
+	lc_stat_fn *stat;
+	lc_list_fn *list;
+	lc_value_fn *value;
+	lc_waiters_fn *waiters;
+	lc_entries_fn *entries;
+	lc_renewed_fn *renewed;
+};
+
 /* Each kind embeds this as its first member. */
 struct lc_call {
 	struct lc *lc;
@@ -55,7 +66,7 @@ struct lc_call {
 	struct lc_taker *taker; /* NULL, or kept from being freed */
 	int error;              /* to tell when the timer fires; 0: EHOSTUNREACH */
 	int64_t sent_us;        /* the last request */
-	lc_done_fn *done;       /* of those that answer nothing else */
+	union listener listener;
 	void *ctx;
 };
 
@@ -83,8 +94,10 @@ void call_fail(struct lc_call *call, int error);
 /* From the timers, never from inside the call that asked. */
 void call_fail_soon(struct lc_call *call, int error);
 
-/* These two end calls that have `done`. */
+/* Tells `done`, and `stat`. */
 void call_tell_done(struct lc_call *call, int error, void *what);
+void call_tell_stat(struct lc_call *call, int error, void *info);
+/* Ends a call that answers no more than an error. */
 void call_done(struct lc_call *call, const struct ensemble_answer *answer);
 
 /* A heartbeat was answered. Requests that were not answered are sent again. */

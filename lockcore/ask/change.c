@@ -23,8 +23,7 @@
 struct data_call {
 	struct lc_call call;
 	struct lc_change change;
-	lc_stat_fn *changed;      /* NULL: a value is written, and call.done is told */
-	struct lc_lock_info info; /*   what the data says by now */
+	struct lc_lock_info info; /* what the data says by now */
 	/* The value that a taker writes. */
 	char *value;
 	size_t value_len;
@@ -46,20 +45,18 @@ static void data_finish(struct lc_call *call)
 
 static void tell_change(struct lc_call *call, int error, void *info)
 {
-	const struct data_call *change = (struct data_call *)call;
-
 	if (error < 0 && call->maybe_done)
 		error = -EHOSTUNREACH;
-	if (change->changed)
-		change->changed(call->ctx, error, info);
+	if (call->taker)
+		call_tell_done(call, error, NULL);
 	else
-		call->done(call->ctx, error);
+		call_tell_stat(call, error, info);
 }
 
 /* `stat`: of the lock whose data that is. Whatever becomes of it from now on, it was changed. */
 static void change_succeed(struct data_call *change, const struct ensemble_stat *stat)
 {
-	if (change->changed)
+	if (!change->call.taker)
 		lock_info_read_stat(&change->info, stat);
 	call_end(&change->call, 0, &change->info);
 }
@@ -286,7 +283,7 @@ int lc_change(struct lc *lc, const char *lock, const struct lc_change *change, l
 	call = new_data_call(lc_path(lc, lock), NULL, change->by, ctx);
 	if (!call)
 		return -ENOMEM;
-	call->changed = changed;
+	call->call.listener.stat = changed;
 	call->change = *change;
 	return call_begin(&call->call, lc, ret_call);
 }
@@ -304,7 +301,7 @@ int lc_set_value(struct lc_taker *holder, const char *value, size_t len, bool ap
 	call = new_data_call(strdup(lock->path), holder, holder->entry.data.uid, ctx);
 	if (!call)
 		return -ENOMEM;
-	call->call.done = done;
+	call->call.listener.done = done;
 	call->value = malloc(len + 1);
 	if (!call->value) {
 		free(call->call.path);
@@ -360,7 +357,7 @@ int lc_confirm(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct lc_ca
 		return -EIO;
 	return call_begin(call_new(struct lc_call, .ask = confirm_ask, .tell = call_tell_done,
 	                           .repeatable = true, .path = strdup(lock->path), .taker = taker,
-	                           .uid = taker->entry.data.uid, .changes = true, .done = done,
-	                           .ctx = ctx),
+	                           .uid = taker->entry.data.uid, .changes = true,
+	                           .listener.done = done, .ctx = ctx),
 	                  lock->lc, ret_call);
 }

@@ -28,7 +28,6 @@ struct info_item {
 
 struct entries_call {
 	struct lc_call call;
-	lc_entries_fn *tell;
 	char *znode;  /* the one asked for, or NULL: all holders */
 	bool certain; /* some were asked for: none is an error */
 	size_t count;
@@ -100,7 +99,7 @@ static void tell_entries(struct lc_call *call, int error, void *what)
 			entries->infos[count++] = entries->infos[i];
 	if (error == 0 && entries->certain && count == 0)
 		error = -ENOENT;
-	entries->tell(call->ctx, error, error < 0 ? NULL : entries->infos, count);
+	call->listener.entries(call->ctx, error, error < 0 ? NULL : entries->infos, count);
 }
 
 static void entry_answered(struct reader *reader, struct reading *reading)
@@ -202,12 +201,12 @@ int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
 {
 	struct entries_call *entries =
 		call_new(struct entries_call, .ask = known ? entries_read : entries_list,
-	                 .tell = tell_entries, .finish = entries_finish, .uid = uid, .ctx = ctx);
+	                 .tell = tell_entries, .finish = entries_finish, .uid = uid,
+	                 .listener.entries = done, .ctx = ctx);
 	bool ok;
 
 	if (!entries)
 		return -ENOMEM;
-	entries->tell = done;
 	entries->certain = znode || known;
 	if (znode)
 		entries->znode = strdup(znode);
@@ -223,13 +222,12 @@ int lc_entries(struct lc *lc, const char *lock, uid_t uid, const char *znode,
 
 struct renewed_call {
 	struct lc_call call; /* its path: the mount's root is above it */
-	lc_renewed_fn *tell;
 	uint64_t session_half;
 };
 
 static void tell_renewed(struct lc_call *call, int error, void *mtime_ms)
 {
-	((struct renewed_call *)call)->tell(call->ctx, error, mtime_ms ? *(int64_t *)mtime_ms : -1);
+	call->listener.renewed(call->ctx, error, mtime_ms ? *(int64_t *)mtime_ms : -1);
 }
 
 /* The mount may have another root than this one: any node above the lock. */
@@ -267,10 +265,10 @@ int lc_renewed(struct lc *lc, const char *lock, uid_t uid, const char *znode, lc
 	if (!name_parse(znode, &name) || !name.of_mount)
 		return -EINVAL;
 	renewed = call_new(struct renewed_call, .ask = renewed_ask, .tell = tell_renewed,
-	                   .path = lc_path_above(lc, lock), .uid = uid, .ctx = ctx);
+	                   .path = lc_path_above(lc, lock), .uid = uid, .listener.renewed = done,
+	                   .ctx = ctx);
 	if (!renewed)
 		return -ENOMEM;
-	renewed->tell = done;
 	renewed->session_half = name.session_half;
 	return call_begin(&renewed->call, lc, ret_call);
 }
@@ -304,7 +302,7 @@ int lc_fetch_token(struct lc_taker *taker, lc_done_fn *done, void *ctx, struct l
 	const struct lock *lock = taker->entry.lock;
 
 	return call_begin(call_new(struct lc_call, .ask = token_ask, .tell = call_tell_done,
-	                           .path = strdup(lock->path), .taker = taker, .done = done,
-	                           .ctx = ctx),
+	                           .path = strdup(lock->path), .taker = taker,
+	                           .listener.done = done, .ctx = ctx),
 	                  lock->lc, ret_call);
 }

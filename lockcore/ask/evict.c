@@ -413,7 +413,7 @@ int lc_evict(struct lc *lc, const char *lock, const char *znode, const struct lc
 		return -ENOENT; /* no entry */
 	evict = call_new(struct evict_call, .ask = evict_ask, .tell = call_tell_done,
 	                 .finish = evict_finish, .repeatable = true, .uid = by->uid,
-	                 .changes = true, .done = done, .ctx = ctx);
+	                 .changes = true, .listener.done = done, .ctx = ctx);
 	if (!evict)
 		return -ENOMEM;
 	evict->name = name;

@@ -12,17 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct read_call {
-	struct lc_call call;
-	enum reading_kind kind;
-	union {
-		lc_stat_fn *stat;
-		lc_value_fn *value;
-		lc_list_fn *list;
-		lc_waiters_fn *waiters;
-	} done;
-};
-
 void lock_info_fill_entry(const struct queue *queue, size_t i, struct lc_entry *ret_entry)
 {
 	const struct queue_entry *entry = &queue->entries[i];
@@ -87,47 +76,31 @@ static void read_answered(struct reader *reader, struct reading *reading)
 static void read_ask(struct lc_call *call)
 {
 	call->reader.watch = call->taker && call->taker->waiters_changed;
-	call_read(call, ((struct read_call *)call)->kind, call->path, read_answered);
-}
-
-/* `model`: what is asked and who is told: the answer's reading is what the call ends with. */
-static int read_begin(struct lc *lc, const struct read_call *model, struct lc_call **ret_call)
-{
-	struct read_call *read = call_alloc(sizeof(*read), &model->call);
-
-	if (!read)
-		return -ENOMEM;
-	*read = *model;
-	read->call.ask = read_ask;
-	return call_begin(&read->call, lc, ret_call);
+	call_read(call, call->reader.kind, call->path, read_answered);
 }
 
 static void tell_stat(struct lc_call *call, int error, void *what)
 {
-	const struct read_call *read = (struct read_call *)call;
 	const struct reading *reading = what;
 	struct lc_lock_info info = {0};
 
 	if (!reading) {
-		read->done.stat(call->ctx, error, NULL);
+		call->listener.stat(call->ctx, error, NULL);
 		return;
 	}
 	lock_info_read_data(&info, reading->data, reading->data_len);
 	lock_info_read_stat(&info, &reading->stat);
 	asking_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
-	read->done.stat(call->ctx, 0, &info);
+	call->listener.stat(call->ctx, 0, &info);
 }
 
 static int stat_begin(struct lc *lc, const char *lock, enum reading_kind kind, uid_t uid,
                       lc_stat_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	const struct read_call model = {
-		.call = {.tell = tell_stat, .path = lc_path(lc, lock), .uid = uid, .ctx = ctx},
-		.done.stat = done,
-		.kind = kind,
-	};
-
-	return read_begin(lc, &model, ret_call);
+	return call_begin(call_new(struct lc_call, .ask = read_ask, .tell = tell_stat,
+	                           .reader.kind = kind, .path = lc_path(lc, lock), .uid = uid,
+	                           .listener.stat = done, .ctx = ctx),
+	                  lc, ret_call);
 }
 
 int lc_stat(struct lc *lc, const char *lock, uid_t uid, lc_stat_fn *done, void *ctx,
@@ -166,50 +139,43 @@ static void tell_value(struct lc_call *call, int error, void *what)
 
 	if (reading)
 		node_data_value(reading->data, reading->data_len, &value, &len);
-	((struct read_call *)call)->done.value(call->ctx, error, value, len);
+	call->listener.value(call->ctx, error, value, len);
 }
 
 int lc_value(struct lc *lc, const char *lock, uid_t uid, lc_value_fn *done, void *ctx,
              struct lc_call **ret_call)
 {
-	const struct read_call model = {
-		.call = {.tell = tell_value, .path = lc_path(lc, lock), .uid = uid, .ctx = ctx},
-		.done.value = done,
-		.kind = READING_LOCK,
-	};
-
-	return read_begin(lc, &model, ret_call);
+	return call_begin(call_new(struct lc_call, .ask = read_ask, .tell = tell_value,
+	                           .reader.kind = READING_LOCK, .path = lc_path(lc, lock),
+	                           .uid = uid, .listener.value = done, .ctx = ctx),
+	                  lc, ret_call);
 }
 
 static void tell_list(struct lc_call *call, int error, void *what)
 {
-	const struct read_call *read = (struct read_call *)call;
 	struct reading *reading = what;
 
 	if (!reading || !make_list(call->lc, reading)) {
-		read->done.list(call->ctx, error ? error : -ENOMEM, NULL);
+		call->listener.list(call->ctx, error ? error : -ENOMEM, NULL);
 		return;
 	}
-	read->done.list(call->ctx, 0,
-	                &(struct lc_listing){
-				.serial = reading->serial,
-				.entries = reading->entries,
-				.entry_count = reading->queue.count,
-				.locks = reading->locks,
-				.lock_count = reading->lock_count,
-			});
+	call->listener.list(call->ctx, 0,
+	                    &(struct lc_listing){
+				    .serial = reading->serial,
+				    .entries = reading->entries,
+				    .entry_count = reading->queue.count,
+				    .locks = reading->locks,
+				    .lock_count = reading->lock_count,
+			    });
 }
 
 int lc_list(struct lc *lc, const char *lock, uid_t uid, lc_list_fn *done, void *ctx,
             struct lc_call **ret_call)
 {
-	const struct read_call model = {
-		.call = {.tell = tell_list, .path = lc_path(lc, lock), .uid = uid, .ctx = ctx},
-		.done.list = done,
-		.kind = READING_QUEUE,
-	};
-
-	return read_begin(lc, &model, ret_call);
+	return call_begin(call_new(struct lc_call, .ask = read_ask, .tell = tell_list,
+	                           .reader.kind = READING_QUEUE, .path = lc_path(lc, lock),
+	                           .uid = uid, .listener.list = done, .ctx = ctx),
+	                  lc, ret_call);
 }
 
 static void tell_waiters(struct lc_call *call, int error, void *what)
@@ -218,8 +184,7 @@ static void tell_waiters(struct lc_call *call, int error, void *what)
 
 	if (reading && !taker_holds_entry(call->taker))
 		error = -EIO;
-	((struct read_call *)call)
-		->done.waiters(call->ctx, error,
+	call->listener.waiters(call->ctx, error,
 	                       error == 0 && waiters_behind(call->taker, &reading->queue));
 }
 
@@ -227,17 +192,12 @@ int lc_has_waiters(struct lc_taker *taker, lc_waiters_fn *done, void *ctx,
                    struct lc_call **ret_call)
 {
 	const struct lock *lock = taker->entry.lock;
-	struct read_call model = {
-		.call = {.tell = tell_waiters,
-	                 .taker = taker,
-	                 .uid = taker->entry.data.uid,
-	                 .ctx = ctx},
-		.done.waiters = done,
-		.kind = READING_QUEUE,
-	};
 
 	if (!lc_holds(taker))
 		return -EIO;
-	model.call.path = strdup(lock->path);
-	return read_begin(lock->lc, &model, ret_call);
+	return call_begin(call_new(struct lc_call, .ask = read_ask, .tell = tell_waiters,
+	                           .reader.kind = READING_QUEUE, .path = strdup(lock->path),
+	                           .taker = taker, .uid = taker->entry.data.uid,
+	                           .listener.waiters = done, .ctx = ctx),
+	                  lock->lc, ret_call);
 }

@@ -27,17 +27,11 @@ struct make_call {
 	int limit;   /* how many locks may be there already */
 	char data[NODE_DATA_LOCK_MAX];
 	size_t len;
-	lc_stat_fn *made;
 };
 
 static void make_finish(struct lc_call *call)
 {
 	free(((struct make_call *)call)->above);
-}
-
-static void tell_made(struct lc_call *call, int error, void *info)
-{
-	((struct make_call *)call)->made(call->ctx, error, info);
 }
 
 /* Whatever becomes of the lock from now on, it was made. */
@@ -126,11 +120,11 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 		r = -ENAMETOOLONG;
 	if (r < 0)
 		return r;
-	make = call_new(struct make_call, .ask = make_ask, .tell = tell_made, .finish = make_finish,
-	                .uid = attributes->uid, .changes = true, .ctx = ctx);
+	make = call_new(struct make_call, .ask = make_ask, .tell = call_tell_stat,
+	                .finish = make_finish, .uid = attributes->uid, .changes = true,
+	                .listener.stat = made, .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
-	make->made = made;
 	if (looks)
 		make->above = lc_path_above(lc, lock);
 	make->len = node_data_format_lock(make->data, attributes);

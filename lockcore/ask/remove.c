@@ -145,9 +145,9 @@ static void remove_ask(struct lc_call *call)
 int lc_rmdir(struct lc *lc, const char *lock, uid_t by, const struct lc_lock_info *seen,
              lc_done_fn *done, void *ctx, struct lc_call **ret_call)
 {
-	struct remove_call *remove =
-		call_new(struct remove_call, .ask = remove_ask, .tell = call_tell_done, .uid = by,
-	                 .finish = remove_finish, .changes = true, .done = done, .ctx = ctx);
+	struct remove_call *remove = call_new(
+		struct remove_call, .ask = remove_ask, .tell = call_tell_done, .uid = by,
+		.finish = remove_finish, .changes = true, .listener.done = done, .ctx = ctx);
 	const char *slash = strrchr(lock, '/');
 
 	if (!remove)

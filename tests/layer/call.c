@@ -94,7 +94,7 @@ static struct lc_call *begin_call(struct rig *rig, enum way which, bool repeatab
 {
 	struct lc_call *call = call_new(struct lc_call, .ask = ask, .tell = call_tell_done,
 	                                .finish = finished, .repeatable = repeatable, .uid = 5,
-	                                .path = strdup(PATH), .done = done, .ctx = rig),
+	                                .path = strdup(PATH), .listener.done = done, .ctx = rig),
 		       *begun = NULL;
 
 	way = which;
@@ -382,7 +382,7 @@ static void no_path(void **state)
 {
 	struct rig *rig = *state;
 	struct lc_call *call = call_new(struct lc_call, .ask = ask, .tell = call_tell_done,
-	                                .finish = finished, .done = done, .ctx = rig),
+	                                .finish = finished, .listener.done = done, .ctx = rig),
 		       *begun = NULL;
 
 	assert_int_equal(call_begin(call, &rig->lc, &begun), -ENOMEM);

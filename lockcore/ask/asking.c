@@ -398,7 +398,7 @@ static void answered(void *ctx, const struct ensemble_answer *answer)
 	lc->reads->silent = false;
 	if (reading->kind == READING_QUEUE && answer->result == ENSEMBLE_OK)
 		lc->reads->rest_until_us = lc_now(lc) + (int64_t)answer->name_count * LIST_REST_US;
-	if (answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE) {
+	if (ensemble_unanswered(answer)) {
 		reading->synced = false;
 		move_to(reading, &lc->reads->unsent);
 	} else if (reading->readers) {

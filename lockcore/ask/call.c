@@ -285,7 +285,7 @@ static void stage_answered(void *ctx, const struct ensemble_answer *answer)
 		call_free_if_done(call);
 	} else if (ok || call->meant & MEANT(result)) {
 		stage(call, answer);
-	} else if (result == ENSEMBLE_UNKNOWN || result == ENSEMBLE_GONE) {
+	} else if (ensemble_unanswered(answer)) {
 		if (call->writes && !call->repeatable)
 			call_fail(call, -EHOSTUNREACH);
 		/* else calls_resume() asks again */

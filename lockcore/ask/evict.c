@@ -77,30 +77,16 @@ static void eviction_deleted(void *ctx, const struct ensemble_answer *answer)
 	struct eviction *eviction = ctx;
 	struct lc *lc = eviction->lc;
 
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		lc_report(lc, LC_WARNING, "%s: its mount did not delete it in time: deleted now",
-		          eviction->path);
-		free_eviction(eviction);
-		return;
-	case ENSEMBLE_NONODE: /* as it should be */
-		free_eviction(eviction);
-		return;
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-		lc_report(lc, LC_WARNING, "%s: cannot be deleted", eviction->path);
-		free_eviction(eviction);
-		return;
-	case ENSEMBLE_REFUSED:
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
+	if (ensemble_unanswered(answer) || answer->result == ENSEMBLE_REFUSED) {
 		set_time(eviction, lc_now(lc) + RETRY_US);
 		return;
 	}
+	if (answer->result == ENSEMBLE_OK)
+		lc_report(lc, LC_WARNING, "%s: its mount did not delete it in time: deleted now",
+		          eviction->path);
+	else if (answer->result != ENSEMBLE_NONODE)
+		lc_report(lc, LC_WARNING, "%s: cannot be deleted", eviction->path);
+	free_eviction(eviction);
 }
 
 static void eviction_fired(void *ctx)

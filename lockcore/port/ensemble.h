@@ -165,6 +165,12 @@ struct ensemble_answer {
 	const char *why;                  /* REFUSED: in plain words, or NULL */
 };
 
+/* Nobody knows whether it was done. When a connection is lost, disconnected() has come before. */
+static inline bool ensemble_unanswered(const struct ensemble_answer *answer)
+{
+	return answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE;
+}
+
 enum ensemble_change {
 	ENSEMBLE_DATA,    /* a watch of GET: other data */
 	ENSEMBLE_NAMES,   /* a watch of CHILDREN: one more, or one less */

@@ -218,52 +218,43 @@ void heartbeat_go_on(struct lc *lc)
 	leave_if_unused(lc);
 }
 
+static void beat_succeeded(struct lc *lc, const struct ensemble_stat *stat)
+{
+	struct session *session = lc->session;
+
+	session->node.made = true;
+	home_proved(lc);
+	if (!session_long_enough(lc))
+		return;
+	compare_clocks(lc, stat);
+	session_wrote(lc, session->beat.sent_us);
+	/* Takers may have been evicted while contact was lost; in a rest there are none. */
+	if (session->state == LC_SUSPENDED && !session->resting)
+		session_read_mailbox(lc);
+	else
+		heartbeat_go_on(lc);
+}
+
 static void beat_answered(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
 	struct session *session = lc->session;
 
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-		session->node.made = true;
-		home_proved(lc);
-		if (!session_long_enough(lc))
-			return;
-		compare_clocks(lc, answer->stat);
-		session_wrote(lc, session->beat.sent_us);
-		/* Takers may have been evicted while contact was lost; in a rest there are none. */
-		if (session->state == LC_SUSPENDED && !session->resting)
-			session_read_mailbox(lc);
-		else
-			heartbeat_go_on(lc);
+	if (answer->result == ENSEMBLE_OK) {
+		beat_succeeded(lc, answer->stat);
 		return;
-	case ENSEMBLE_EXISTS: /* made by a create whose answer was lost */
-		session->beat.under_way = false;
+	}
+	session->beat.under_way = false;
+	if (answer->result == ENSEMBLE_EXISTS) { /* made by a create whose answer was lost */
 		session->node.made = true;
 		heartbeat_send(lc);
-		return;
-	case ENSEMBLE_NONODE: /* no evidence: the node is made again */
-		session->node.made = false;
-		session->beat.under_way = false;
-		home_missed(lc);
-		heartbeat_send(lc);
-		return;
-	case ENSEMBLE_NOAUTH:
-		session->beat.under_way = false;
+	} else if (answer->result == ENSEMBLE_NONODE) { /* no evidence: the node is made again */
+		session_node_lost(lc);
+	} else if (answer->result == ENSEMBLE_NOAUTH) {
 		session_cannot_be_used(lc, -EACCES);
-		return;
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
+	} else if (!ensemble_unanswered(answer)) {
 		say_refused(lc, answer);
 		beat_later(lc);
-		return;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		session->beat.under_way = false;
-		return;
 	}
 }
 

@@ -115,47 +115,43 @@ bool home_may_be_elsewhere(const struct lc *lc)
 
 /* ---- making it ---- */
 
+/* At the start this mount cannot be. Later no lock can be held there, and only the root's owner
+ * knows whether the root comes back. */
+static void root_is_missing(struct lc *lc, int err)
+{
+	struct home *home = lc->home;
+
+	if (home->root == ROOT_UNKNOWN) {
+		home->found(lc, HOME_UNUSABLE, err);
+		return;
+	}
+	if (home->root != ROOT_GONE)
+		lc_report(lc, LC_ERROR,
+		          "somebody has removed %s: there are no locks until it is made again",
+		          lc->root);
+	home->root = ROOT_GONE;
+	home->found(lc, HOME_LATER, 0);
+}
+
 /* The root is made in one go, from the top; EXISTS is as good as OK. */
 static void dir_made(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
-	struct home *home = lc->home;
+	enum ensemble_result result = answer->result;
 
-	switch (answer->result) {
-	case ENSEMBLE_OK:
-	case ENSEMBLE_EXISTS:
+	if (ensemble_unanswered(answer)) {
+		lc->home->found(lc, HOME_UNKNOWN, 0);
+	} else if (result == ENSEMBLE_OK || result == ENSEMBLE_EXISTS) {
 		home_find(lc);
-		return;
-	case ENSEMBLE_NONODE:
-	case ENSEMBLE_NOCHILDREN:
-		if (home->root == ROOT_UNKNOWN) {
-			home->found(lc, HOME_UNUSABLE,
-			            answer->result == ENSEMBLE_NONODE ? -ENOENT : -ENOTDIR);
-			return;
-		}
-		/* No lock can be held there. Only the root's owner knows whether it comes back. */
-		if (home->root != ROOT_GONE)
-			lc_report(lc, LC_ERROR,
-			          "somebody has removed %s: there are no locks until it is "
-			          "made again",
-			          lc->root);
-		home->root = ROOT_GONE;
-		home->found(lc, HOME_LATER, 0);
-		return;
-	case ENSEMBLE_NOAUTH:
-		home->found(lc, HOME_UNUSABLE, -EACCES);
-		return;
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		home_met(lc, LC_ERROR, "cannot make %s: %s", home->dir, lc_why_refused(answer));
-		home->found(lc, HOME_LATER, 0);
-		return;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		home->found(lc, HOME_UNKNOWN, 0);
-		return;
+	} else if (result == ENSEMBLE_NONODE) {
+		root_is_missing(lc, -ENOENT);
+	} else if (result == ENSEMBLE_NOCHILDREN) {
+		root_is_missing(lc, -ENOTDIR);
+	} else if (result == ENSEMBLE_NOAUTH) {
+		lc->home->found(lc, HOME_UNUSABLE, -EACCES);
+	} else {
+		home_met(lc, LC_ERROR, "cannot make %s: %s", lc->home->dir, lc_why_refused(answer));
+		lc->home->found(lc, HOME_LATER, 0);
 	}
 }
 
@@ -175,49 +171,40 @@ static void make_dir(struct lc *lc)
 
 /* ---- finding it ---- */
 
+static void mark_read(struct lc *lc, const struct lc_mark *mark)
+{
+	struct home *home = lc->home;
+
+	if (home_may_be_elsewhere(lc) && !is_same_mark(&home->known, mark)) {
+		found_another(lc, mark);
+		return;
+	}
+	home->known = *mark;
+	home->looked = true;
+	home->found(lc, HOME_HERE, 0);
+}
+
 static void dir_read(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
-	struct home *home = lc->home;
+	enum ensemble_result result = answer->result;
 	struct lc_mark mark;
 
-	switch (answer->result) {
-	case ENSEMBLE_OK:
+	if (ensemble_unanswered(answer)) {
+		lc->home->found(lc, HOME_UNKNOWN, 0);
+	} else if (result == ENSEMBLE_OK) {
 		mark = lc_mark_of(answer->stat->czxid, answer->stat->ctime_ms, answer->data,
 		                  (size_t)answer->data_len);
-		if (home_may_be_elsewhere(lc) && !is_same_mark(&home->known, &mark)) {
-			found_another(lc, &mark);
-			return;
-		}
-		home->known = mark;
-		home->looked = true;
-		home->found(lc, HOME_HERE, 0);
-		return;
-	case ENSEMBLE_NONODE:
-		if (home_may_be_elsewhere(lc))
-			found_another(lc, NULL);
-		else
-			make_dir(lc);
-		return;
-	case ENSEMBLE_NOAUTH:
-		if (home_may_be_elsewhere(lc))
-			found_another(lc, NULL);
-		else
-			home->found(lc, HOME_UNUSABLE, -EACCES);
-		return;
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED:
-		home_met(lc, LC_WARNING, "the ensemble refuses to show %s", home->dir);
-		home->found(lc, HOME_LATER, 0);
-		return;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		home->found(lc, HOME_UNKNOWN, 0);
-		return;
+		mark_read(lc, &mark);
+	} else if (result != ENSEMBLE_NONODE && result != ENSEMBLE_NOAUTH) {
+		home_met(lc, LC_WARNING, "the ensemble refuses to show %s", lc->home->dir);
+		lc->home->found(lc, HOME_LATER, 0);
+	} else if (home_may_be_elsewhere(lc)) {
+		found_another(lc, NULL);
+	} else if (result == ENSEMBLE_NONODE) {
+		make_dir(lc);
+	} else {
+		lc->home->found(lc, HOME_UNUSABLE, -EACCES);
 	}
 }
 

@@ -17,7 +17,7 @@ enum home_answer {
 	HOME_NOT_HERE, /* another ensemble, or the same without its data: home->met */
 	HOME_LATER,    /* refused for the moment, or the root is gone */
 	HOME_UNUSABLE, /* the root cannot be had: -errno */
-	HOME_UNKNOWN,  /* the connection is lost */
+	HOME_UNKNOWN,  /* there was no answer */
 };
 typedef void home_found_fn(struct lc *lc, enum home_answer answer, int err);
 

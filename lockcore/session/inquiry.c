@@ -43,8 +43,7 @@ static void there_is_mark(void *ctx, const struct ensemble_answer *answer)
 		                  (size_t)answer->data_len);
 		lc->session->inquiry.at_home = lc_is_mark(lc, &mark);
 	}
-	if (answer->result != ENSEMBLE_UNKNOWN && answer->result != ENSEMBLE_GONE &&
-	    !lc->session->inquiry.at_home)
+	if (!ensemble_unanswered(answer) && !lc->session->inquiry.at_home)
 		met_another(lc);
 }
 

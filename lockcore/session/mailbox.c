@@ -21,12 +21,6 @@
 
 #include <string.h>
 
-/* There is no answer: the connection was lost, or the session. */
-static bool is_unknown(const struct ensemble_answer *answer)
-{
-	return answer->result == ENSEMBLE_UNKNOWN || answer->result == ENSEMBLE_GONE;
-}
-
 void mailbox_new_session(struct lc *lc)
 {
 	lc->session->mailbox.made = lc->session->mailbox.is_new = false;
@@ -69,29 +63,16 @@ static void mailbox_was_read(void *ctx, const struct ensemble_answer *answer)
 	bool all;
 
 	mailbox->asked = false;
-	switch (answer->result) {
-	case ENSEMBLE_OK:
+	if (answer->result == ENSEMBLE_OK) {
 		all = mailbox->is_new || letters_are_full(len);
 		mailbox->there = true;
 		mailbox->is_new = false;
 		mailbox->version = answer->stat->version;
 		open_letters(lc, answer->data, len, all);
-		return;
-	case ENSEMBLE_NONODE:
+	} else if (answer->result == ENSEMBLE_NONODE) {
 		make_mailbox(lc);
-		return;
-	case ENSEMBLE_UNKNOWN:
-	case ENSEMBLE_GONE:
-		return;
-	case ENSEMBLE_EXISTS:
-	case ENSEMBLE_NOTEMPTY:
-	case ENSEMBLE_BADVERSION:
-	case ENSEMBLE_NOCHILDREN:
-	case ENSEMBLE_NOAUTH:
-	case ENSEMBLE_INVALID:
-	case ENSEMBLE_REFUSED: /* it is read again after the next heartbeat */
+	} else if (!ensemble_unanswered(answer)) { /* it is read after the next heartbeat */
 		open_letters(lc, NULL, 0, /* all = */ true);
-		return;
 	}
 }
 
@@ -111,7 +92,7 @@ static void mailbox_was_made(void *ctx, const struct ensemble_answer *answer)
 	mailbox->made |= answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS;
 	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS)
 		watch_mailbox(lc);
-	else if (!is_unknown(answer))
+	else if (!ensemble_unanswered(answer))
 		open_letters(lc, NULL, 0, /* all = */ true);
 }
 

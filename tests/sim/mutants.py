@@ -280,9 +280,9 @@ mutant(3, 'fresh_lease_is_not_noticed', 'session_lease.c',
        '',
        sim('leases', 1930))
 mutant(3, 'missing_node_is_evidence', 'heartbeat.c',
-       '\tcase ENSEMBLE_NONODE:   /* no evidence: the node is made again */\n',
-       '\tcase ENSEMBLE_NONODE:   /* no evidence: the node is made again */\n'
-       '\t\tif (session->node.made) {\n\t\t\tsession->beat.under_way = false;\n'
+       '/* no evidence: the node is made again */\n',
+       '\n'
+       '\t\tif (session->node.made) {\n'
        '\t\t\tsession_wrote(lc, session->beat.sent_us);\n\t\t\tplan_beat(lc);\n\t\t\treturn;\n\t\t}\n',
        sim('operators'))
 
@@ -1537,10 +1537,8 @@ mutant(41, 'looked_on_another_connection', 'home.c',
        'lc->home->certain = lc->home->looked = lc->home->strange = false;', 'lc->home->certain = lc->home->strange = false;',
        unit('tests/layer/home.c'))
 mutant(41, 'root_made_in_silence', 'home.c',
-       """	case ENSEMBLE_NONODE:
-		if (home_may_be_elsewhere(lc))""",
-       """	case ENSEMBLE_NONODE:
-		if (!home->found)""",
+       '} else if (home_may_be_elsewhere(lc)) {',
+       '} else if (result != ENSEMBLE_NONODE && home_may_be_elsewhere(lc)) {',
        sim('strays'))
 mutant(41, 'mark_forgotten_by_the_next_process', 'home.c',
        'CODEC_RANGE(codec, home->known.czxid, home->root != ROOT_UNKNOWN, INT64_MAX);',

@@ -59,9 +59,7 @@ static void call_changed(struct zookeeper *zk, const char *path, enum ensemble_c
 	bool may = answer_may_call(zk);
 
 	assert(may);
-	zk->in_callback = true;
 	zk->events->changed(zk->ctx, path, change);
-	zk->in_callback = false;
 }
 
 static_assert(sizeof(((clientid_t *)0)->passwd) == ENSEMBLE_PASSWORD, "");
@@ -78,10 +76,8 @@ static void call_connected(struct zookeeper *zk)
 	zk->cut = zk->dropped = false;
 	zk->given_up = NULL;
 	zk->renewal.refused_us = 0;
-	zk->in_callback = true;
 	zk->events->connected(zk->ctx, &session, (int64_t)zoo_recv_timeout(zk->handle) * 1000,
 	                      zk->renewal.connect_us);
-	zk->in_callback = false;
 }
 
 static void watcher(zhandle_t *handle, int type, int state, const char *path, void *ctx)
@@ -89,7 +85,7 @@ static void watcher(zhandle_t *handle, int type, int state, const char *path, vo
 	struct zookeeper *zk = ctx;
 
 	(void)handle;
-	if (zk->closing)
+	if (!zk->handle) /* it is being closed */
 		return;
 	if (type == ZOO_DELETED_EVENT) {
 		call_changed(zk, path, ENSEMBLE_DELETED);
@@ -123,7 +119,7 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 	assert(events->connected && events->disconnected && events->ended);
 	zk->events = events;
 	zk->ctx = ctx;
-	zk->connected = zk->closing = zk->check = zk->nudging = zk->cut = false;
+	zk->connected = zk->check = zk->nudging = zk->cut = false;
 	zk->moved = zk->dropped = false;
 	zk->end = END_NONE;
 	zk->fate = ENSEMBLE_GONE;
@@ -153,14 +149,15 @@ static int zookeeper_begin(struct ensemble *ensemble, int64_t timeout_us,
 /* Nothing is outstanding, but in `later`. */
 static void end_client(struct zookeeper *zk, bool end_session)
 {
-	assert(!zk->in_callback && !zk->requests);
-	zk->closing = true;
+	zhandle_t *handle = zk->handle;
+
+	assert(!zk->requests);
 	renewal_end(zk);
 	/* The server must not see the end of the session then: cut the line first. */
 	if (!end_session && zk->fd >= 0)
 		shutdown(zk->fd, SHUT_RDWR);
-	zookeeper_close(zk->handle);
 	zk->handle = NULL;
+	zookeeper_close(handle);
 	zk->fd = -1;
 	zk->connected = false;
 	while (zk->rejected)
@@ -188,7 +185,7 @@ static void zookeeper_rest(struct ensemble *ensemble)
 {
 	struct zookeeper *zk = (struct zookeeper *)ensemble;
 
-	assert(!zk->connected);
+	assert(!zk->connected && !(zk->handle && zk->in_process));
 	zk->fate = ENSEMBLE_UNKNOWN;
 	if (zk->handle)
 		end_client(zk, /* end_session = */ false);
@@ -354,11 +351,10 @@ static void process(struct ensemble *ensemble, short revents)
 	}
 	if (zk->handle && zk->end) {
 		answer_lose_connection(zk);
+		answer_run_later(zk);
 		end_client(zk, /* end_session = */ false);
 		zk->fate = zk->end == END_REFUSED ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE;
-		zk->in_callback = true;
 		zk->events->ended(zk->ctx, zk->end == END_REFUSED);
-		zk->in_callback = false;
 		answer_run_later(zk);
 	}
 	zk->in_process = false;

@@ -49,7 +49,6 @@ static void release_later(struct zookeeper *zk, struct zookeeper_request *reques
 
 void answer_run_later(struct zookeeper *zk)
 {
-	zk->in_callback = true;
 	while (zk->later) {
 		struct later *first = zk->later, later = *first;
 
@@ -61,15 +60,13 @@ void answer_run_later(struct zookeeper *zk)
 		release_later(zk, later.request);
 		later.answer(later.ctx, &(struct ensemble_answer){.result = later.result});
 	}
-	zk->in_callback = false;
 }
 
 bool answer_may_call(struct zookeeper *zk)
 {
-	if (!zk->in_process || zk->in_callback)
-		return false;
-	answer_run_later(zk);
-	return true;
+	if (zk->in_process)
+		answer_run_later(zk);
+	return zk->in_process;
 }
 
 void answer_note_end(struct zookeeper *zk, enum ending end)
@@ -98,16 +95,13 @@ static void give(struct zookeeper_request *request, const struct ensemble_answer
 	DL_DELETE(zk->requests, request);
 	if (answer_may_call(zk)) {
 		request->answer = NULL;
-		zk->in_callback = true;
 		fn(request->ctx, answer);
-		zk->in_callback = false;
 	} else {
 		/* The client has nothing to deliver but errors here. */
 		assert(answer->result != ENSEMBLE_OK);
 		answer_later(request, answer->result);
 	}
 	answer_refused(zk);
-	(void)answer_may_call(zk);
 }
 
 void answer_end(struct zookeeper_request *request)
@@ -144,7 +138,6 @@ void answer_lose_connection(struct zookeeper *zk)
 	zk->fd = -1;
 	put_later(zk, &zk->disconnected, (struct later){0});
 	answer_all_later(zk, ENSEMBLE_UNKNOWN);
-	(void)answer_may_call(zk);
 }
 
 void answer_look(struct zookeeper *zk)

@@ -94,16 +94,15 @@ struct zookeeper {
 	struct zookeeper_request *requests, *kept, *rejected; /* kept: the first that is not sent */
 	enum ensemble_result fate; /* of a request that comes without a connection */
 	struct later *later;
-	struct later disconnected;    /* one at a time: connected() comes in between */
-	bool in_process, in_callback; /* answers are given in the first, never in the second */
-	bool connected;               /* as told by connected() and disconnected() */
-	enum ending end;              /* of the session: to be told when the client has returned */
-	bool closing;
-	bool cut;             /* the connection is given up: the client has to notice */
-	const char *given_up; /* what the server did to deserve that; NULL: nothing */
-	bool dropped;         /* by drop(): the client has not noticed yet */
-	int fd;               /* of this turn's poll(2), or -1 */
-	bool nudging;         /* a nudge is outstanding */
+	struct later disconnected; /* one at a time: connected() comes in between */
+	bool in_process;           /* answers are given there alone */
+	bool connected;            /* as told by connected() and disconnected() */
+	enum ending end;           /* of the session: to be told when the client has returned */
+	bool cut;                  /* the connection is given up: the client has to notice */
+	const char *given_up;      /* what the server did to deserve that; NULL: nothing */
+	bool dropped;              /* by drop(): the client has not noticed yet */
+	int fd;                    /* of this turn's poll(2), or -1 */
+	bool nudging;              /* a nudge is outstanding */
 	int64_t nudged_us;
 	bool check; /* interest failed: let process() find out why */
 	struct renewal renewal;

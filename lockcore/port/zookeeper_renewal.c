@@ -49,11 +49,8 @@ void renewal_turned_away(struct zookeeper *zk)
 {
 	const char *server = zoo_get_current_server(zk->handle);
 
-	if (!zk->dropped && zk->events->turned_away) {
-		zk->in_callback = true;
+	if (!zk->dropped && zk->events->turned_away)
 		zk->events->turned_away(zk->ctx, server ? server : "-");
-		zk->in_callback = false;
-	}
 	zk->dropped = false;
 }
 
@@ -66,24 +63,12 @@ static short happened(const struct zookeeper *zk)
 	return pollfd.revents;
 }
 
-static bool needs_scout(struct zookeeper *zk)
-{
-	bool needs;
-
-	zk->in_callback = true;
-	needs = zk->events->needs_scout(zk->ctx);
-	zk->in_callback = false;
-	return needs;
-}
-
 static void announce(struct zookeeper *zk)
 {
 	scout_end(&zk->renewal.scout);
 	zk->renewal.state = RENEWAL_TOLD;
 	zk->renewal.connect_us = zk->clock_us(zk->clock_ctx);
-	zk->in_callback = true;
 	zk->events->renews(zk->ctx);
-	zk->in_callback = false;
 }
 
 static bool is_patient(const struct zookeeper *zk, int64_t now_us)
@@ -157,7 +142,9 @@ static enum scout_news news_of(struct zookeeper *zk)
 {
 	if (zk->renewal.state == RENEWAL_SCOUTED)
 		return NEWS_GOOD;
-	return zk->renewal.scout.state != SCOUT_IDLE || needs_scout(zk) ? scout(zk) : NEWS_GOOD;
+	if (zk->renewal.scout.state == SCOUT_IDLE && !zk->events->needs_scout(zk->ctx))
+		return NEWS_GOOD;
+	return scout(zk);
 }
 
 bool renewal_waits(struct zookeeper *zk)

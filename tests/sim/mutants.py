@@ -1492,11 +1492,9 @@ mutant(40, 'sent_behind_a_refused_request', 'zookeeper_request.c',
        ('zookeeper_request.c', '\tDL_APPEND(zk->rejected, request);\n', '\tDL_DELETE(zk->requests, request);\n'
         '\tDL_APPEND(zk->rejected, request);\n'))
 mutant(40, 'asked_for_meanwhile_is_answered_first', 'zookeeper_answer.c',
-       '\tanswer_all_later(zk, ENSEMBLE_UNKNOWN);\n\t(void)answer_may_call(zk);',
-       '\t(void)answer_may_call(zk);\n\tanswer_all_later(zk, ENSEMBLE_UNKNOWN);',
-       PORT,
-       ('zookeeper_answer.c', '\t\tanswer_later(request, result);\n\t}\n',
-        '\t\tanswer_later(request, result);\n\t\t(void)answer_may_call(zk);\n\t}\n'))
+       '\t\tanswer_later(request, result);\n\t}\n',
+       '\t\tanswer_later(request, result);\n\t\t(void)answer_may_call(zk);\n\t}\n',
+       PORT)
 mutant(40, 'change_not_recorded', 'taker.c',
        '\tentry_touch(&taker->entry);\n\tcount_state(taker, -1);',
        '\tcount_state(taker, -1);',
@@ -1584,8 +1582,8 @@ mutant(41, 'refused_sessions_are_over', 'ensemble_zookeeper.c',
        'zk->end == END_REFUSED ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE', 'ENSEMBLE_GONE',
        PORT)
 mutant(41, 'rested_sessions_are_over', 'ensemble_zookeeper.c',
-       'assert(!zk->connected);\n\tzk->fate = ENSEMBLE_UNKNOWN;',
-       'assert(!zk->connected);\n\tzk->fate = ENSEMBLE_GONE;',
+       'zk->in_process));\n\tzk->fate = ENSEMBLE_UNKNOWN;',
+       'zk->in_process));\n\tzk->fate = ENSEMBLE_GONE;',
        PORT)
 mutant(41, 'over_by_the_word_of_anybody', 'session.c',
        'if (!refused && inquiry_is_due(lc)) {', 'if (!refused && lc->dying) {',

@@ -7,7 +7,8 @@
  *   ours, and the node is there             the session lives
  *   ours, and there is no node              it is over
  *
- * The reads come behind a sync, on one connection. Nothing is written.
+ * The reads come behind a sync, on one connection: a request that is made there never leaves on
+ * another. Nothing is written.
  */
 #include "session/inquiry.h"
 
@@ -19,9 +20,9 @@ bool inquiry_is_due(struct lc *lc)
 	       !lc->dying && session_lease_is_valid(lc);
 }
 
-static void answer_inquiry(struct lc *lc, enum inquiry_answer answer)
+static void answer_inquiry(struct lc *lc, enum inquiry answer)
 {
-	lc->session->inquiry.answer = answer;
+	lc->session->inquiry = answer;
 	timer_set(&lc->timers, &lc->session->retry, lc_now(lc));
 }
 
@@ -33,34 +34,35 @@ static void met_another(struct lc *lc)
 	answer_inquiry(lc, INQUIRY_AGAIN);
 }
 
-static void there_is_mark(void *ctx, const struct ensemble_answer *answer)
-{
-	struct lc *lc = ctx;
-	struct lc_mark mark;
-
-	if (answer->result == ENSEMBLE_OK) {
-		mark = lc_mark_of(answer->stat->czxid, answer->stat->ctime_ms, answer->data,
-		                  (size_t)answer->data_len);
-		lc->session->inquiry.at_home = lc_is_mark(lc, &mark);
-	}
-	if (!ensemble_unanswered(answer) && !lc->session->inquiry.at_home)
-		met_another(lc);
-}
-
 static void there_is_node(void *ctx, const struct ensemble_answer *answer)
 {
 	struct lc *lc = ctx;
-	struct session *session = lc->session;
+	bool there = answer->result == ENSEMBLE_OK;
 
-	if (!session->inquiry.at_home)
-		return;
-	if (answer->result == ENSEMBLE_OK)
-		answer_inquiry(lc, answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES
-		                                                                : INQUIRY_OVER);
-	else if (answer->result == ENSEMBLE_NONODE)
+	if (ensemble_unanswered(answer))
+		return; /* the port tries the next server */
+	if (there && answer->stat->ephemeral_owner == lc->session->id)
+		answer_inquiry(lc, INQUIRY_LIVES);
+	else if (there || answer->result == ENSEMBLE_NONODE)
 		answer_inquiry(lc, INQUIRY_OVER);
 	else
 		answer_inquiry(lc, INQUIRY_AGAIN);
+}
+
+static void there_is_mark(void *ctx, const struct ensemble_answer *answer)
+{
+	struct lc *lc = ctx;
+	struct lc_mark mark = {0};
+
+	if (ensemble_unanswered(answer))
+		return;
+	if (answer->result == ENSEMBLE_OK)
+		mark = lc_mark_of(answer->stat->czxid, answer->stat->ctime_ms, answer->data,
+		                  (size_t)answer->data_len);
+	if (lc_is_mark(lc, &mark))
+		lc_submit(lc, ensemble_get(lc->session->node.path), there_is_node, lc);
+	else
+		met_another(lc);
 }
 
 static void inquiry_connected(void *ctx, const struct ensemble_session *session, int64_t timeout_us,
@@ -71,16 +73,14 @@ static void inquiry_connected(void *ctx, const struct ensemble_session *session,
 	(void)session;
 	(void)timeout_us;
 	(void)connect_us;
-	lc->session->inquiry.at_home = false;
 	lc_submit(lc, ensemble_sync(lc->home->dir), lc_ignore, lc);
 	lc_submit(lc, ensemble_get(lc->home->dir), there_is_mark, lc);
-	lc_submit(lc, ensemble_get(lc->session->node.path), there_is_node, lc);
 }
 
 /* The port tries the next server. */
 static void inquiry_disconnected(void *ctx)
 {
-	((struct lc *)ctx)->session->inquiry.at_home = false;
+	(void)ctx;
 }
 
 /* The inquiry's own session was of another ensemble than this server. */
@@ -98,8 +98,7 @@ int inquiry_begin(struct lc *lc)
 		.ended = inquiry_ended,
 	};
 
-	lc->session->inquiry.answer = INQUIRY_NONE;
-	lc->session->inquiry.at_home = false;
+	lc->session->inquiry = INQUIRY_ASKS;
 	return lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us, NULL, &events,
 	                                lc);
 }

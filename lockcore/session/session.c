@@ -99,6 +99,13 @@ static void session_connected(void *ctx, const struct ensemble_session *accepted
 	heartbeat_send(lc);
 }
 
+/* What is awaited of this server comes in time, or the next one is tried. */
+static void await_server(struct lc *lc)
+{
+	timer_set(&lc->timers, &lc->session->retry,
+	          lc_now(lc) + session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+}
+
 static void session_disconnected(void *ctx)
 {
 	struct lc *lc = ctx;
@@ -123,9 +130,7 @@ static void session_disconnected(void *ctx)
 	if (lc->home->strange && home_may_be_elsewhere(lc))
 		heartbeat_retreat(lc, RETREAT_REST);
 	else
-		timer_set(&lc->timers, &session->retry,
-		          lc_now(lc) +
-		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+		await_server(lc);
 }
 
 static bool session_needs_scout(void *ctx)
@@ -201,7 +206,7 @@ static void forget_session(struct lc *lc)
 	session->link = LINK_CLOSED;
 	session->resting = false;
 	session->retreat = RETREAT_NONE;
-	session->inquiry.under_way = false;
+	session->inquiry = INQUIRY_NONE;
 	session->beat.under_way = false;
 	session->id = 0;
 	timer_clear(&lc->timers, &session->beat.timer);
@@ -222,20 +227,16 @@ static void session_is_over(struct lc *lc)
 	open_session(lc);
 }
 
-/* Begins an inquiry. If the port cannot, the timer tries again. */
-static void ask_whether_over(struct lc *lc)
+/* The port has begun a session or an inquiry, or could not: then the timer tries again. */
+static void port_opened(struct lc *lc, int r)
 {
-	struct session *session = lc->session;
-	int r = inquiry_begin(lc);
-
-	session->inquiry.under_way = true;
-	session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;
-	if (r < 0)
-		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
-	timer_set(&lc->timers, &session->retry,
-	          lc_now(lc) +
-	                  (r < 0 ? RETRY_US
-	                         : session_answer_timeout(lc, lc->config.session_timeout_us / 5)));
+	lc->session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;
+	if (r == 0) {
+		await_server(lc);
+		return;
+	}
+	lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
+	timer_set(&lc->timers, &lc->session->retry, lc_now(lc) + RETRY_US);
 }
 
 static void session_ended_by_port(void *ctx, bool refused)
@@ -255,7 +256,7 @@ static void session_ended_by_port(void *ctx, bool refused)
 			          "a server says that the session is over, %" PRId64
 			          " ms before it can be: that is looked at",
 			          lease_left(&lc->session->lease, lc_now(lc)) / 1000);
-		ask_whether_over(lc);
+		port_opened(lc, inquiry_begin(lc));
 		return;
 	}
 	if (!refused && !lc->dying) {
@@ -294,17 +295,11 @@ static void open_session(struct lc *lc)
 		.changed = node_changed_at_port,
 	};
 	struct ensemble_session left = {.id = lc->session->id};
-	int r;
 
 	memcpy(left.password, lc->session->password, sizeof(left.password));
-	r = lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us,
-	                             left.id ? &left : NULL, &events, lc);
-	lc->session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;
 	lc->session->opened_us = lc_now(lc);
-	if (r < 0)
-		lc_report(lc, LC_ERROR, "cannot begin a session: %s", strerror(-r));
-	timer_set(&lc->timers, &lc->session->retry,
-	          lc_now(lc) + (r < 0 ? RETRY_US : lc->config.session_timeout_us / 5));
+	port_opened(lc, lc->ensemble->port->open(lc->ensemble, lc->config.session_timeout_us,
+	                                         left.id ? &left : NULL, &events, lc));
 }
 
 static int64_t next_pause(struct session *session, int64_t most_us)
@@ -342,26 +337,24 @@ static void continue_inquiry(struct lc *lc)
 {
 	struct session *session = lc->session;
 	const struct ensemble_port *port = lc->ensemble->port;
-	enum inquiry_answer answer = session->inquiry.answer;
 
 	if (session->link == LINK_CLOSED && session_lease_is_valid(lc)) {
-		ask_whether_over(lc);
+		port_opened(lc, inquiry_begin(lc));
 		return;
 	}
-	if (answer == INQUIRY_NONE && session_lease_is_valid(lc)) {
+	if (session->inquiry == INQUIRY_ASKS && session_lease_is_valid(lc)) {
 		port->drop(lc->ensemble);
-		timer_set(&lc->timers, &session->retry,
-		          lc_now(lc) +
-		                  session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+		await_server(lc);
 		return;
 	}
 	port->close(lc->ensemble, /* end_session = */ false);
 	session->link = LINK_CLOSED;
-	if (answer == INQUIRY_OVER || !session_lease_is_valid(lc)) {
+	if (session->inquiry == INQUIRY_OVER || !session_lease_is_valid(lc)) {
 		session_is_over(lc);
 		return;
 	}
-	session->inquiry.under_way = answer != INQUIRY_LIVES;
+	if (session->inquiry == INQUIRY_LIVES)
+		session->inquiry = INQUIRY_NONE;
 	timer_set(&lc->timers, &session->retry, lc_now(lc) + SOON_US);
 }
 
@@ -379,7 +372,7 @@ static void retry_session(void *ctx)
 		}
 		return;
 	}
-	if (session->inquiry.under_way) {
+	if (session->inquiry != INQUIRY_NONE) {
 		continue_inquiry(lc);
 		return;
 	}
@@ -404,8 +397,7 @@ static void retry_session(void *ctx)
 		return;
 	}
 	lc->ensemble->port->drop(lc->ensemble);
-	timer_set(&lc->timers, &session->retry,
-	          lc_now(lc) + session_answer_timeout(lc, lc->config.session_timeout_us / 5));
+	await_server(lc);
 }
 
 static int prepare_session(struct lc *lc, const struct session_events *events)

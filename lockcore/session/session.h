@@ -76,12 +76,8 @@ struct session_mailbox {
 };
 
 /* inquiry.c, after a server has said that the session is over. AGAIN: another server is to be
- * asked. */
-enum inquiry_answer { INQUIRY_NONE, INQUIRY_AGAIN, INQUIRY_LIVES, INQUIRY_OVER };
-struct inquiry {
-	bool under_way, at_home; /* its connection leads home */
-	enum inquiry_answer answer;
-};
+ * asked. LIVES, OVER: the answer. */
+enum inquiry { INQUIRY_NONE, INQUIRY_ASKS, INQUIRY_AGAIN, INQUIRY_LIVES, INQUIRY_OVER };
 
 struct session {
 	const struct session_events *events;
@@ -104,7 +100,7 @@ struct session {
 	int64_t limit_us;   /* the least that a server is known to grant at most */
 	int64_t away_us;    /* not ready: since when */
 	enum session_retreat retreat;
-	struct inquiry inquiry;
+	enum inquiry inquiry;
 	int64_t pause_us;  /* of the last retreat; 0: there was contact since */
 	int64_t opened_us; /* when the port began to look for a server */
 	int64_t fault_said_us;

@@ -2,8 +2,8 @@
  *
  * watch.c - see watch.h. The client carries a watch that nobody needs from connection to
  * connection, all of them in one request, until the node changes, which may be never. So each
- * such watch is taken back. Until the removal is answered, the path counts with the other watched
- * paths (quota.h), and the removal is repeated on the next connection.
+ * such watch is taken back. If the connection ends before the removal is answered, the path counts
+ * with the other watched paths (quota.h), and the next connection removes the watch.
  */
 #include "session/watch.h"
 

@@ -220,8 +220,6 @@ static void refused_elsewhere(void **state)
 
 /* ---- "the session is over", before it can be ---- */
 
-#define INQUIRY FIND ", get " NODE
-
 /* A server says so on a new connection, and an inquiry is connected. */
 static void begin_inquiry(struct rig *rig)
 {
@@ -232,7 +230,7 @@ static void begin_inquiry(struct rig *rig)
 	rig_expect_reported(rig, "a server says that the session is over, 14");
 	rig_expect_told(rig, "");
 	rig_connect(rig, RIG_SESSION + 9);
-	rig_expect_sent(rig, INQUIRY);
+	rig_expect_sent(rig, FIND);
 }
 
 static void answer_node(struct rig *rig, int64_t owner)
@@ -249,6 +247,7 @@ static void not_over(void **state)
 
 	begin_inquiry(rig);
 	rig_find_home(rig);
+	rig_expect_sent(rig, "get " NODE);
 	answer_node(rig, RIG_SESSION);
 	rig_run(rig, 0);
 	rig_expect_sent(rig, "close");
@@ -272,6 +271,7 @@ static void over_indeed(void **state)
 
 		begin_inquiry(rig);
 		rig_find_home(rig);
+		rig_forget(rig);
 		if (owners[i])
 			answer_node(rig, owners[i]);
 		else
@@ -296,11 +296,9 @@ static void asked_elsewhere(void **state)
 		switch (i) {
 		case 0:
 			answer_mark(rig, 51, 1600000000000, RIG_NUMBER);
-			answer_node(rig, RIG_SESSION);
 			break;
 		case 1:
 			rig_answer_error(rig, ENSEMBLE_OK);
-			rig_answer_error(rig, ENSEMBLE_NONODE);
 			rig_answer_error(rig, ENSEMBLE_NONODE);
 			break;
 		case 2:

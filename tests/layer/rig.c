@@ -460,8 +460,8 @@ void rig_end_session(struct rig *rig, bool refused)
 {
 	answer_all(rig, refused ? ENSEMBLE_UNKNOWN : ENSEMBLE_GONE);
 	rig->port_events->ended(&rig->lc, refused);
-	if (rig->session.inquiry.under_way) {
-		rig->session.inquiry.answer = INQUIRY_OVER;
+	if (rig->session.inquiry != INQUIRY_NONE) {
+		rig->session.inquiry = INQUIRY_OVER;
 		timer_set(&rig->lc.timers, &rig->session.retry, rig->now_us);
 		rig_run(rig, 0);
 	}

@@ -449,8 +449,8 @@ mutant(9, 'own_watch_not_armed_again', 'listing.c',
 # ---- 10: first, present, of this session ----
 
 mutant(10, 'barrier_left_out', 'session.c',
-       '\theartbeat_send(lc);\n}\n\nstatic void session_disconnected',
-       '\tsession_step(session, LC_READY);\n\theartbeat_send(lc);\n}\n\nstatic void session_disconnected',
+       '\theartbeat_send(lc);\n}\n\n/* What is awaited',
+       '\tsession_step(session, LC_READY);\n\theartbeat_send(lc);\n}\n\n/* What is awaited',
        sim('cuts', 170))
 mutant(10, 'entry_outlives_its_session', 'loss.c',
        '\tif (taker->entry.state != ENTRY_ABSENT)\n\t\tentry_set_absent(&taker->entry);\n\tif (taker->state == TAKER_HELD)',
@@ -1589,20 +1589,21 @@ mutant(41, 'over_by_the_word_of_anybody', 'session.c',
        'if (!refused && inquiry_is_due(lc)) {', 'if (!refused && lc->dying) {',
        unit('tests/layer/home.c'))
 mutant(41, 'inquiry_believes_a_stray', 'inquiry.c',
-       '	if (!session->inquiry.at_home)\n		return;\n', '',
+       'if (lc_is_mark(lc, &mark))', 'if (lc)',
        unit('tests/layer/home.c'))
 mutant(41, 'over_though_its_node_is_there', 'inquiry.c',
-       'answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES', 'lc->dying ? INQUIRY_LIVES',
+       'if (there && answer->stat->ephemeral_owner == lc->session->id)', 'if (lc->dying)',
        unit('tests/layer/home.c'))
 mutant(41, 'over_for_want_of_memory', 'session.c',
-       '	session->link = r == 0 ? LINK_OPEN : LINK_CLOSED;\n',
-       '	if (r < 0) {\n		session_is_over(lc);\n		return;\n	}\n	session->link = LINK_OPEN;\n',
+       '		port_opened(lc, inquiry_begin(lc));\n		return;\n	}\n	if (!refused && !lc->dying)',
+       '		int r = inquiry_begin(lc);\n\n		if (r < 0)\n			session_is_over(lc);\n		else\n			port_opened(lc, r);\n'
+       '		return;\n	}\n	if (!refused && !lc->dying)',
        unit('tests/layer/home.c'))
 mutant(41, 'another_entry_of_that_name_is_ours', 'inquiry.c',
-       'answer->stat->ephemeral_owner == session->id ? INQUIRY_LIVES', 'answer->stat ? INQUIRY_LIVES',
+       'if (there && answer->stat->ephemeral_owner == lc->session->id)', 'if (there)',
        unit('tests/layer/home.c'))
 mutant(41, 'word_doubted_when_the_lease_is_over', 'session.c',
-       'answer == INQUIRY_OVER || !session_lease_is_valid(lc)', 'answer == INQUIRY_OVER',
+       'session->inquiry == INQUIRY_OVER || !session_lease_is_valid(lc)', 'session->inquiry == INQUIRY_OVER',
        unit('tests/layer/home.c'))
 mutant(41, 'limit_not_counted', 'session_lease.c',
        '	lease_shorten(&session->lease, timeout_us);\n', '',

@@ -14,10 +14,3 @@ bool authority_owns(const struct lc_attributes *now, uid_t uid)
 {
 	return uid == 0 || uid == now->uid;
 }
-
-bool authority_changes(const struct lc_attributes *now, const struct lc_change *change)
-{
-	bool gives_away = change->set_uid && change->attributes.uid != now->uid;
-
-	return change->by == 0 || (authority_owns(now, change->by) && !gives_away);
-}

@@ -14,7 +14,5 @@ void authority_read(const struct lc *lc, const struct ensemble_answer *answer,
                     struct lc_attributes *ret_attributes);
 /* The lock's owner, and root: they may write its slots, remove it, and evict from it. */
 bool authority_owns(const struct lc_attributes *now, uid_t uid);
-/* Its owner may change it, but not give it away. */
-bool authority_changes(const struct lc_attributes *now, const struct lc_change *change);
 
 #endif

@@ -183,6 +183,14 @@ static bool is_same(const struct lc_attributes *a, const struct lc_attributes *b
 	       a->lock_file_mode == b->lock_file_mode;
 }
 
+/* The lock's owner may change it, but not give it away. */
+static bool may_change(const struct lc_attributes *now, const struct lc_change *change)
+{
+	bool gives_away = change->set_uid && change->attributes.uid != now->uid;
+
+	return change->by == 0 || (authority_owns(now, change->by) && !gives_away);
+}
+
 /* 0, or the reason why it is not to be changed; 1: there is nothing to change, and the data is
  * another client's. */
 static int check_change(const struct data_call *call, const struct ensemble_answer *answer)
@@ -193,9 +201,9 @@ static int check_change(const struct data_call *call, const struct ensemble_answ
 	if (change->czxid && answer->stat->czxid != change->czxid)
 		return -ENOENT; /* another lock under that name */
 	authority_read(call->call.lc, answer, &now);
-	if (!authority_changes(&now, change))
+	if (!may_change(&now, change))
 		return -EPERM;
-	if (node_data_kind(answer->data, (size_t)answer->data_len) != NODE_DATA_FOREIGN)
+	if (!node_data_is_foreign(answer->data, (size_t)answer->data_len))
 		return 0;
 	wanted = changed_attributes(change, &now);
 	return change->slots || !is_same(&wanted, &now) ? -EPERM : 1;
@@ -206,8 +214,7 @@ static int check_value(const struct data_call *call, const struct ensemble_answe
 {
 	if (!lc_holds(call->call.taker) || !taker_holds_entry(call->call.taker))
 		return -EIO;
-	return node_data_kind(answer->data, (size_t)answer->data_len) == NODE_DATA_FOREIGN ? -EPERM
-	                                                                                   : 0;
+	return node_data_is_foreign(answer->data, (size_t)answer->data_len) ? -EPERM : 0;
 }
 
 static void data_read(struct lc_call *call, const struct ensemble_answer *answer)

@@ -23,8 +23,8 @@
 
 struct make_call {
 	struct lc_call call;
-	char *above; /* NULL: it is not looked at */
-	int limit;   /* how many locks may be there already */
+	char *above;    /* NULL: it is not looked at */
+	unsigned limit; /* how many locks may be there already */
 	char data[NODE_DATA_LOCK_MAX];
 	size_t len;
 };
@@ -56,7 +56,7 @@ static void above_listed(struct reader *reader, struct reading *reading)
 {
 	struct lc_call *call = call_of(reader);
 	struct make_call *make = (struct make_call *)call;
-	int count = 0;
+	unsigned count = 0;
 
 	if (reading->error < 0) {
 		call_fail(call, reading->error);
@@ -70,27 +70,23 @@ static void above_listed(struct reader *reader, struct reading *reading)
 		call_fail(&make->call, -EDQUOT);
 }
 
-static int limit_below(const struct lc_attributes *above, uid_t uid)
-{
-	return authority_owns(above, uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
-}
-
-static bool has_room(const struct lc *lc, const struct lc_lock_info *above, uid_t uid)
+static unsigned limit_below(const struct lc *lc, const struct lc_lock_info *above, uid_t uid)
 {
 	const struct lc_attributes *owner =
 		above->has_attributes ? &above->attributes : &lc->config.without;
 
-	return above->children < (unsigned)limit_below(owner, uid);
+	return authority_owns(owner, uid) ? LC_BELOW_OWNER_MAX : LC_BELOW_MAX;
 }
 
 static void check_above(struct lc_call *call, const struct ensemble_answer *answer)
 {
 	struct make_call *make = (struct make_call *)call;
-	struct lc_attributes above;
+	struct lc_lock_info above;
 
-	authority_read(call->lc, answer, &above);
-	make->limit = limit_below(&above, call->uid);
-	if (answer->stat->children < make->limit)
+	lock_info_read_data(&above, answer->data, (size_t)answer->data_len);
+	lock_info_read_stat(&above, answer->stat);
+	make->limit = limit_below(call->lc, &above, call->uid);
+	if (above.children < make->limit)
 		create(make);
 	else
 		call_read(call, READING_QUEUE, make->above, above_listed);
@@ -112,8 +108,8 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 {
 	const char *name = strrchr(lock, '/'), *why;
 	struct make_call *make;
-	bool looks =
-		name && attributes->uid != 0 && !(above && has_room(lc, above, attributes->uid));
+	uid_t uid = attributes->uid;
+	bool looks = name && uid != 0 && !(above && above->children < limit_below(lc, above, uid));
 	int r = lc_check_name(lc, name ? name + 1 : lock, &why);
 
 	if (r == 0 && strlen(lc->root) + 1 + strlen(lock) > LC_PATH_MAX)
@@ -121,8 +117,8 @@ int lc_mkdir(struct lc *lc, const char *lock, const struct lc_attributes *attrib
 	if (r < 0)
 		return r;
 	make = call_new(struct make_call, .ask = make_ask, .tell = call_tell_stat,
-	                .finish = make_finish, .uid = attributes->uid, .changes = true,
-	                .listener.stat = made, .ctx = ctx);
+	                .finish = make_finish, .uid = uid, .changes = true, .listener.stat = made,
+	                .ctx = ctx);
 	if (!make)
 		return -ENOMEM;
 	if (looks)

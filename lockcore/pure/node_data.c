@@ -208,12 +208,9 @@ static bool has_magic(const void *data, size_t len)
 	return len >= strlen(MAGIC) && memcmp(data, MAGIC, strlen(MAGIC)) == 0;
 }
 
-enum node_data_kind node_data_kind(const void *data, size_t len)
+bool node_data_is_foreign(const void *data, size_t len)
 {
-	if (len == 0)
-		return NODE_DATA_NONE;
-	return has_magic(data, len) && len <= NODE_DATA_MAX ? NODE_DATA_OF_MOUNT
-	                                                    : NODE_DATA_FOREIGN;
+	return len > 0 && (!has_magic(data, len) || len > NODE_DATA_MAX);
 }
 
 unsigned node_data_slots(const void *data, size_t len)

@@ -54,12 +54,8 @@ bool node_data_is_evicted(const void *data, size_t len, char ret_by[NODE_DATA_BY
 
 /* ---- a lock's data ---- */
 
-enum node_data_kind {
-	NODE_DATA_NONE, /* no data: made by another client, free for ours */
-	NODE_DATA_OF_MOUNT,
-	NODE_DATA_FOREIGN, /* another client's, never to be overwritten; or too long */
-};
-enum node_data_kind node_data_kind(const void *data, size_t len);
+/* Another client's data, never to be overwritten, or too long. No data is free for ours. */
+bool node_data_is_foreign(const void *data, size_t len);
 
 /* False: no data of a mount, or no complete ones. */
 bool node_data_parse_lock(const void *data, size_t len, struct lc_attributes *ret_attributes);

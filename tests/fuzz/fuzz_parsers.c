@@ -241,14 +241,14 @@ static void fuzz_node_data_rewrite(const uint8_t *data, size_t size)
 	MUST(slots >= 1 && slots <= LC_SLOTS_MAX);
 	node_data_value(copy, size, &value, &value_len);
 	MUST(value_len <= size && value + value_len == (char *)copy + size);
-	if (node_data_kind(copy, size) != NODE_DATA_OF_MOUNT) {
+	if (size == 0 || node_data_is_foreign(copy, size)) {
 		MUST(value_len == size || size > NODE_DATA_MAX);
 		MUST(slots == 1 || size > NODE_DATA_MAX);
 		MUST(!node_data_parse_lock(copy, size, &out) || size > NODE_DATA_MAX);
 	}
 	lock = (struct node_data_lock){&attributes, slots, value, value_len};
 	if (node_data_rewrite_lock(copy, size, &lock, &text, &len) == 0) {
-		MUST(node_data_kind(text, len) == NODE_DATA_OF_MOUNT);
+		MUST(len > 0 && !node_data_is_foreign(text, len));
 		MUST(node_data_parse_lock(text, len, &out));
 		MUST(memcmp(&out, &attributes, sizeof(out)) == 0 &&
 		     node_data_slots(text, len) == slots);

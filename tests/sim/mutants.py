@@ -881,7 +881,7 @@ mutant(20, 'value_without_a_check', 'change.c',
        'call_send(call, &set, 1, data_written, ',
        LAYER_CHANGE)
 mutant(20, 'data_of_others_overwritten', 'change.c',
-       'if (node_data_kind(answer->data, (size_t)answer->data_len) != NODE_DATA_FOREIGN)\n\t\treturn 0;',
+       'if (!node_data_is_foreign(answer->data, (size_t)answer->data_len))\n\t\treturn 0;',
        'return 0;',
        LAYER_CHANGE)
 mutant(20, 'value_appended_twice', 'change.c',
@@ -1011,11 +1011,11 @@ mutant(21, 'evicted_waiter_goes_on', 'loss.c',
 
 # ---- 20, 33: authority ----
 
-mutant(33, 'changed_by_anybody', 'authority.c',
+mutant(33, 'changed_by_anybody', 'change.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return change->by == 0 || !gives_away;',
        LAYER_CHANGE)
-mutant(33, 'given_away_by_its_owner', 'authority.c',
+mutant(33, 'given_away_by_its_owner', 'change.c',
        'return change->by == 0 || (authority_owns(now, change->by) && !gives_away);',
        'return authority_owns(now, change->by);',
        LAYER_CHANGE)
@@ -1108,7 +1108,7 @@ mutant(23, 'entries_take_the_room_of_locks_below', 'make.c',
        'count++;',
        MAKE)
 mutant(23, 'strangers_make_as_many_as_the_owner', 'make.c',
-       'authority_owns(above, uid) ?',
+       'authority_owns(owner, uid) ?',
        '1 ?',
        MAKE)
 mutant(23, 'order_reversed_after_a_session', 'listing.c',

@@ -154,14 +154,14 @@ static void kinds(void **state)
 	static char big[NODE_DATA_MAX + 1];
 
 	(void)state;
-	assert_int_equal(node_data_kind("", 0), NODE_DATA_NONE);
-	assert_int_equal(node_data_kind(MAGIC, strlen(MAGIC)), NODE_DATA_OF_MOUNT);
-	assert_int_equal(node_data_kind(MAGIC, strlen(MAGIC) - 1), NODE_DATA_FOREIGN);
-	assert_int_equal(node_data_kind("10.0.0.1", 8), NODE_DATA_FOREIGN);
-	assert_int_equal(node_data_kind("\n", 1), NODE_DATA_FOREIGN);
+	assert_false(node_data_is_foreign("", 0));
+	assert_false(node_data_is_foreign(MAGIC, strlen(MAGIC)));
+	assert_true(node_data_is_foreign(MAGIC, strlen(MAGIC) - 1));
+	assert_true(node_data_is_foreign("10.0.0.1", 8));
+	assert_true(node_data_is_foreign("\n", 1));
 	memcpy(big, MAGIC, strlen(MAGIC));
-	assert_int_equal(node_data_kind(big, sizeof(big) - 1), NODE_DATA_OF_MOUNT);
-	assert_int_equal(node_data_kind(big, sizeof(big)), NODE_DATA_FOREIGN);
+	assert_false(node_data_is_foreign(big, sizeof(big) - 1));
+	assert_true(node_data_is_foreign(big, sizeof(big)));
 }
 
 static void slots(void **state)
@@ -342,7 +342,7 @@ static void longest_data(void **state)
 		value[i] = (char)i;
 	assert_int_equal(node_data_rewrite_lock(data, 16 * 1024, &lock, &out, &len), -EFBIG);
 	assert_int_equal(node_data_rewrite_lock(data, 15 * 1024, &lock, &out, &len), 0);
-	assert_int_equal(node_data_kind(out, len), NODE_DATA_OF_MOUNT);
+	assert_false(node_data_is_foreign(out, len));
 	node_data_value(out, len, &back, &back_len);
 	assert_int_equal(back_len, sizeof(value));
 	assert_memory_equal(back, value, sizeof(value));

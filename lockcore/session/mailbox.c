@@ -21,26 +21,21 @@
 
 #include <string.h>
 
-void mailbox_new_session(struct lc *lc)
-{
-	lc->session->mailbox.made = lc->session->mailbox.is_new = false;
-	mailbox_connected(lc);
-}
-
 void mailbox_connected(struct lc *lc)
 {
 	lc->session->mailbox.there = lc->session->mailbox.asked = false;
 }
 
-/* The former version remembers more. It takes from this record that it has to read all entries. */
-void mailbox_save_load(struct codec *codec, struct lc *lc)
+/* The former version remembers more. It takes from this record that it has to read all entries, and
+ * makes the mailbox if it does not find one. */
+void mailbox_save_load(struct codec *codec)
 {
 	int32_t version = 0;
-	bool unread = true;
+	bool unread = true, made = true;
 
 	CODEC_INT(codec, version);
 	CODEC_BOOL(codec, unread);
-	CODEC_BOOL(codec, lc->session->mailbox.made);
+	CODEC_BOOL(codec, made);
 }
 
 /* ---- reading ---- */
@@ -89,7 +84,6 @@ static void mailbox_was_made(void *ctx, const struct ensemble_answer *answer)
 
 	mailbox->asked = false;
 	mailbox->is_new |= answer->result == ENSEMBLE_OK;
-	mailbox->made |= answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS;
 	if (answer->result == ENSEMBLE_OK || answer->result == ENSEMBLE_EXISTS)
 		watch_mailbox(lc);
 	else if (!ensemble_unanswered(answer))
@@ -105,12 +99,8 @@ static void make_mailbox(struct lc *lc)
 
 void session_read_mailbox(struct lc *lc)
 {
-	if (lc->session->mailbox.asked || lc->session->mailbox.there)
-		return;
-	if (lc->session->mailbox.made)
+	if (!lc->session->mailbox.asked && !lc->session->mailbox.there)
 		watch_mailbox(lc);
-	else
-		make_mailbox(lc);
 }
 
 void session_letters_done(struct lc *lc)

@@ -10,9 +10,7 @@
 /* The mailbox has the path of the heartbeats' node, with this at the end. */
 #define MAILBOX_SUFFIX "-pokes"
 
-/* A new session has its id. */
-void mailbox_new_session(struct lc *lc);
-void mailbox_save_load(struct codec *codec, struct lc *lc);
+void mailbox_save_load(struct codec *codec);
 /* There is a new connection. */
 void mailbox_connected(struct lc *lc);
 /* A watched node has changed. True: the mailbox is gone, and is made again after a heartbeat; or

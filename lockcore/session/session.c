@@ -49,7 +49,6 @@ static void new_session(struct lc *lc, int64_t id)
 	session->sessions++;
 	session->node.made = false;
 	name_nodes(session);
-	mailbox_new_session(lc);
 }
 
 /* A lease that ended before this answer was seen stays lost: the guardian may have acted. */
@@ -455,7 +454,7 @@ void session_save_load(struct codec *codec, struct lc *lc)
 	CODEC_BOOL(codec, was_ready);
 	home_save_load(codec, lc);
 	lease_save_load(codec, &session->lease, now_us);
-	mailbox_save_load(codec, lc);
+	mailbox_save_load(codec);
 	if (!codec->loads)
 		return;
 	if (session->node.made && !lc_knows_mark(lc))

@@ -67,7 +67,6 @@ struct session_beat {
 struct session_mailbox {
 	void (*opened)(struct lc *lc); /* all letters are read, or need not be: heartbeat_go_on() */
 	char *path;                    /* ROOT/.zklockfs/<half>-pokes */
-	bool made;                     /* in this session; somebody may have deleted it */
 	bool there;                    /* it was read on this connection, and is watched */
 	bool asked;                    /* a request to make or read it is under way */
 	bool is_new;     /* not read since it was made: entries may be marked without a letter */

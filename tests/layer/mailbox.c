@@ -65,8 +65,12 @@ static void is_made_in_each_session(void **state)
 	rig_forget(rig);
 	session_read_mailbox(&rig->lc);
 	assert_string_equal(rig_unanswered(rig), rig->sent);
-	assert_non_null(strstr(rig->sent, "create ephemeral /locks/.zklockfs/"));
+	assert_memory_equal(rig->sent, "watch ", 6);
 	session_read_mailbox(&rig->lc); /* asked for already */
+	rig_forget(rig);
+	rig_answer_error(rig, ENSEMBLE_NONODE);
+	assert_non_null(strstr(rig->sent, "create ephemeral /locks/.zklockfs/"));
+	session_read_mailbox(&rig->lc);
 	rig_answer_created(rig, BOX, 60);
 	assert_memory_equal(rig_unanswered(rig), "watch ", 6);
 	rig_answer_data(rig, 0, "");

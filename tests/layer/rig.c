@@ -401,7 +401,6 @@ struct rig *rig_begin_ready(void)
 	rig_connect(rig, RIG_SESSION);
 	rig_find_home(rig);
 	rig_answer_version(rig, 0);
-	rig->session.mailbox.made = true;
 	rig_forget(rig);
 	assert_true(lc_ready(&rig->lc));
 	return rig;

@@ -967,10 +967,6 @@ mutant(21, 'letters_gone_with_the_mailbox', 'mailbox.c',
        '\tmailbox->is_new |= answer->result == ENSEMBLE_OK;\n',
        '',
        EVICTION)
-mutant(21, 'no_mailbox_in_the_next_session', 'mailbox.c',
-       'lc->session->mailbox.made = lc->session->mailbox.is_new = false;\n\tmailbox_connected(lc);\n',
-       '\n',
-       unit('tests/layer/mailbox.c'))
 mutant(21, 'emptied_before_the_entries_are_read', 'loss.c',
        'else if (lc->entries->looks == 0)\n\t\tsession_letters_done(lc);',
        'else\n\t\tsession_letters_done(lc);',

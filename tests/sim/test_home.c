@@ -196,7 +196,7 @@ static void backup(void **state)
  * place. */
 static void without_a_quorum(void **state)
 {
-	struct stage *stage = begin_build(4);
+	struct stage *stage = begin_build(34);
 	struct host *here = &stage->hosts[0];
 	struct taker first, second;
 	int64_t session = status_of(here).session;

@@ -202,6 +202,7 @@ static void strangers_by_its_name(void **state)
 	take(&holder, host, LC_EXCLUSIVE);
 	mutation = MUTATE_drop_changed;
 	replace(stage, holder.path);
+	run(stage, 10 * MS);
 	assert_int_equal(lc_entries(host->lc, "build", 0, strrchr(holder.path, '/') + 1, NULL, 0,
 	                            told_of_copies, &since_ms, &call),
 	                 0);

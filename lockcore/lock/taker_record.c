@@ -140,7 +140,7 @@ void taker_write(struct codec *codec, struct lc_taker *taker)
 		.held_since_ms = entry->data.held_since_ms,
 		.charged = taker->charge.bytes,
 		.crowd = taker->crowd,
-		.watches_uid = entry->lock->node.charge.share,
+		.watches_uid = quota_charged_user(&entry->lock->node.charge),
 	};
 
 	if (taker_is_untold(taker))

@@ -1,85 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include "session/quota.h"
 
-#include <assert.h>
-
 struct usage {
 	struct per_user user;
+	unsigned charges;   /* that point here */
 	size_t entry_bytes; /* of the user's takers */
 	size_t watch_bytes; /* of the locks that the user was the first to take */
 };
 
-static void drop_usage(struct lc *lc, struct usage *usage)
+static struct usage *begin_charge(struct lc *lc, uid_t uid)
 {
-	if (usage->entry_bytes == 0 && usage->watch_bytes == 0)
-		per_user_drop(&lc->quota->users, &usage->user);
-}
+	struct usage *usage = per_user_get(&lc->quota->users, uid, sizeof(*usage));
 
-static void charge_usage(struct charge *charge, const struct usage *usage)
-{
-	charge->share = usage->user.uid;
-	charge->charged = true;
-}
-
-/* Takes the charge back. Returns the usage that had it; NULL: none had. */
-static struct usage *discharge(struct lc *lc, struct charge *charge)
-{
-	struct usage *usage =
-		charge->charged ? per_user_find(lc->quota->users, charge->share) : NULL;
-
-	charge->charged = false;
+	if (usage)
+		usage->charges++;
 	return usage;
+}
+
+static void end_charge(struct lc *lc, struct charge *charge)
+{
+	if (--charge->usage->charges == 0)
+		per_user_drop(&lc->quota->users, &charge->usage->user);
+	charge->usage = NULL;
+}
+
+uid_t quota_charged_user(const struct charge *charge)
+{
+	return charge->usage ? charge->usage->user.uid : 0;
 }
 
 void quota_charge_entry(struct lc *lc, struct charge *charge, uid_t uid, size_t bytes)
 {
-	struct usage *usage = per_user_get(&lc->quota->users, uid, sizeof(*usage));
-
-	assert(bytes <= CHARGE_MAX);
-	*charge = (struct charge){.bytes = bytes & CHARGE_MAX};
+	*charge = (struct charge){.bytes = bytes, .usage = begin_charge(lc, uid)};
 	lc->quota->entry_bytes += bytes;
-	if (!usage)
-		return;
-	charge_usage(charge, usage);
-	usage->entry_bytes += bytes;
+	if (charge->usage)
+		charge->usage->entry_bytes += bytes;
 }
 
 void quota_return_entry(struct lc *lc, struct charge *charge)
 {
-	struct usage *usage = discharge(lc, charge);
-
 	lc->quota->entry_bytes -= charge->bytes;
-	if (!usage)
+	if (!charge->usage)
 		return;
-	usage->entry_bytes -= charge->bytes;
-	drop_usage(lc, usage);
+	charge->usage->entry_bytes -= charge->bytes;
+	end_charge(lc, charge);
 }
 
 void quota_set_watched(struct lc *lc, struct charge *charge, size_t bytes)
 {
 	lc->quota->watch_bytes += bytes - charge->bytes;
-	assert(bytes <= CHARGE_MAX);
-	charge->bytes = bytes & CHARGE_MAX;
+	charge->bytes = bytes;
 }
 
 void quota_charge_watches(struct lc *lc, struct charge *charge, uid_t uid)
 {
-	struct usage *usage = per_user_get(&lc->quota->users, uid, sizeof(*usage));
-
-	if (!usage)
-		return;
-	charge_usage(charge, usage);
-	usage->watch_bytes += charge->bytes;
+	charge->usage = begin_charge(lc, uid);
+	if (charge->usage)
+		charge->usage->watch_bytes += charge->bytes;
 }
 
 void quota_return_watches(struct lc *lc, struct charge *charge)
 {
-	struct usage *usage = discharge(lc, charge);
-
-	if (!usage)
+	if (!charge->usage)
 		return;
-	usage->watch_bytes -= charge->bytes;
-	drop_usage(lc, usage);
+	charge->usage->watch_bytes -= charge->bytes;
+	end_charge(lc, charge);
 }
 
 /* A part of the room is root's alone. */

@@ -17,13 +17,14 @@ struct quota {
 	int64_t full_said_us; /* when it was last reported that there is no room */
 };
 
-/* The charge of a user: its kind and size. Embedded in a taker and in a lock. */
-#define CHARGE_MAX INT32_MAX
+/* What is charged, embedded in a taker and in a lock. */
 struct charge {
-	uint32_t bytes : 31; /* at most CHARGE_MAX */
-	bool charged : 1;    /* to the user, too; without memory only all together count */
-	uid_t share;         /* the user, then: per_user_share() may change */
+	size_t bytes;
+	struct usage *
+		usage; /* of the user who is charged, too; without memory only all together count */
 };
+/* 0, too, where no user is charged. */
+uid_t quota_charged_user(const struct charge *charge);
 
 /* There is no room for `bytes` more of that user, whatever the user's share. Forgetting idle
  * locks may make some. */

@@ -449,7 +449,6 @@ static void saves(void **state)
 	struct lc_taker *taker = takers_take(rig, 1, LC_EXCLUSIVE, 60 * SECOND);
 	int64_t limit_us = rig->now_us + 60 * SECOND;
 	struct forged_taker image;
-	uid_t lock_uid;
 
 	takers_turn(rig);
 	takers_answer_made(rig, taker, 1);
@@ -457,10 +456,9 @@ static void saves(void **state)
 	image = saved(taker);
 	assert_int_equal(image.uid, 1000);
 	assert_string_equal(image.command, "sh");
-	lock_uid = taker->entry.lock->node.charge.share;
-	taker->entry.lock->node.charge.share = 1001;
+	quota_return_watches(&rig->lc, &taker->entry.lock->node.charge);
+	quota_charge_watches(&rig->lc, &taker->entry.lock->node.charge, 1001);
 	assert_int_equal(saved(taker).watches_uid, 1001);
-	taker->entry.lock->node.charge.share = lock_uid;
 	assert_int_equal(image.state, TAKER_WAITING);
 	assert_int_equal(image.limit_us, limit_us);
 	taker_grant(taker);

@@ -44,7 +44,7 @@ static void taker_save_load(struct codec *codec, void *ctx, struct record *recor
 	struct lc_taker *taker;
 
 	if (!codec->loads) {
-		taker_write(codec, taker_of_record(record));
+		taker_write(codec, taker_of(RECORD_IN(record, struct entry)));
 		return;
 	}
 	taker = taker_blank();

@@ -8,24 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The entry has its id already. 0 or -ENOMEM. */
-static int enter_table(struct lc *lc, struct entry *entry, struct lock *lock)
-{
-	entry->lock = lock;
-	if (!table_add(&lc->entries->by_id, &entry->id, entry->id.number))
-		return -ENOMEM;
-	record_begin(lc->config.records, &entry->record, LC_KIND_TAKER, 0);
-	return 0;
-}
-
-int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
-{
-	entry->wanted = true;
-	entry->data.held_since_ms = -1;
-	entry->id.number = lc_random(lc);
-	return enter_table(lc, entry, lock);
-}
-
 static void count_there(const struct entry *entry, int by)
 {
 	if (entry->state != ENTRY_ABSENT)
@@ -36,12 +18,20 @@ static void count_there(const struct entry *entry, int by)
 
 int entry_resume(struct lc *lc, struct entry *entry, struct lock *lock)
 {
-	int r = enter_table(lc, entry, lock);
-
-	if (r < 0)
-		return r;
+	entry->lock = lock;
+	if (!table_add(&lc->entries->by_id, &entry->id, entry->id.number))
+		return -ENOMEM;
+	record_begin(lc->config.records, &entry->record, LC_KIND_TAKER, 0);
 	count_there(entry, +1);
 	return 0;
+}
+
+int entry_init(struct lc *lc, struct entry *entry, struct lock *lock)
+{
+	entry->wanted = true;
+	entry->data.held_since_ms = -1;
+	entry->id.number = lc_random(lc);
+	return entry_resume(lc, entry, lock);
 }
 
 void entry_finish(struct entry *entry)

@@ -140,30 +140,29 @@ static void set_taker_state(struct lc_taker *taker, enum taker_state state)
 	note_picky(taker);
 }
 
-void taker_enter(struct lc_taker *taker)
+/* In its state. */
+static void enter_lock(struct lc_taker *taker)
 {
-	struct lc *lc = taker->entry.lock->lc;
-
 	DL_APPEND(taker->entry.lock->takers.all, taker);
 	count_state(taker, +1);
-	tell_pace(lc);
-	taker->since = taker->entry.lock->lists.sent;
+	tell_pace(taker->entry.lock->lc);
 	note_picky(taker);
+}
+
+void taker_enter(struct lc_taker *taker)
+{
+	enter_lock(taker);
+	taker->since = taker->entry.lock->lists.sent;
 	if (taker->wait_until_us != LC_FOREVER)
-		timer_set(&lc->timers, &taker->limit, taker->wait_until_us);
+		timer_set(&taker->entry.lock->lc->timers, &taker->limit, taker->wait_until_us);
 }
 
 void taker_resume(struct lc_taker *taker, bool due)
 {
-	struct lc *lc = taker->entry.lock->lc;
-
 	taker->entry.wanted = wants_entry(taker);
 	taker->entry.in_doubt = !taker->entry.wanted;
-	note_picky(taker);
-	lc->takers->missing |= taker->wait == WAIT_MISSING;
-	DL_APPEND(taker->entry.lock->takers.all, taker);
-	count_state(taker, +1);
-	tell_pace(lc);
+	taker->entry.lock->lc->takers->missing |= taker->wait == WAIT_MISSING;
+	enter_lock(taker);
 	taker_set_due(taker, due);
 }
 

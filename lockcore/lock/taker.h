@@ -148,11 +148,6 @@ static inline struct lc_taker *taker_of(struct entry *entry)
 	return (struct lc_taker *)entry;
 }
 
-static inline struct lc_taker *taker_of_record(struct record *record)
-{
-	return (struct lc_taker *)((char *)record - offsetof(struct entry, record));
-}
-
 /* NULL: no taker's entry has that id. */
 static inline struct lc_taker *taker_find(const struct lc *lc, uint64_t id)
 {

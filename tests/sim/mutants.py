@@ -1436,12 +1436,13 @@ mutant(38, 'end_of_a_hold_forgotten', 'taker_record.c',
        'if (parts->limit_us != LC_FOREVER && taker->state != TAKER_HELD)',
        ADOPT)
 mutant(38, 'missing_forgotten', 'taker.c',
-       'lc->takers->missing |= taker->wait == WAIT_MISSING;',
+       '\ttaker->entry.lock->lc->takers->missing |= taker->wait == WAIT_MISSING;\n',
        '',
        ADOPT_CHANGED)
 mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
-       'taker->wait == WAIT_MISSING;\n\tDL_APPEND(',
-       'taker->wait == WAIT_MISSING;\n\tDL_PREPEND(',
+       'taker->wait == WAIT_MISSING;\n\tenter_lock(taker);',
+       'taker->wait == WAIT_MISSING;\n\tenter_lock(taker);\n\tDL_DELETE(taker->entry.lock->takers.all, taker);\n'
+       '\tDL_PREPEND(taker->entry.lock->takers.all, taker);',
        ADOPT)
 mutant(38, 'eviction_forgotten', 'adopt.c',
        'records_read(records, codec, LC_KIND_EVICTION);',

@@ -24,7 +24,7 @@ struct lc_examine {
 	char *dir;  /* ROOT/ROOT_DIR */
 	char *node; /* below it, or below ROOT if there is none; NULL: not known yet */
 	int64_t sent_us;
-	bool connected, asked, ended;
+	bool connected, asked;
 };
 
 static void conclude(struct lc_examine *examine, int err)
@@ -59,10 +59,7 @@ static void examined_disconnected(void *ctx)
 
 static void examined_ended(void *ctx, bool refused)
 {
-	struct lc_examine *examine = ctx;
-
-	examine->ended = true;
-	conclude(examine, refused ? -EKEYREJECTED : -ECONNRESET);
+	conclude(ctx, refused ? -EKEYREJECTED : -ECONNRESET);
 }
 
 /* Where the mount would make its node. */
@@ -181,8 +178,7 @@ const struct lc_examination *lc_examine_process(struct lc_examine *examine, shor
 
 void lc_examine_end(struct lc_examine *examine)
 {
-	if (!examine->ended)
-		examine->ensemble->port->close(examine->ensemble, /* end_session = */ true);
+	examine->ensemble->port->close(examine->ensemble, /* end_session = */ true);
 	free(examine->dir);
 	free(examine->node);
 	free(examine);

@@ -214,7 +214,7 @@ static void connection_lost(void **state)
 	assert_true(result->done);
 	assert_int_equal(result->err, -EKEYREJECTED);
 	lc_examine_end(examine);
-	assert_int_equal(asked.closed, 0); /* the port has closed it */
+	assert_int_equal(asked.closed, 1);
 }
 
 static void count_errors(void *ctx, enum lc_level level, const char *text)

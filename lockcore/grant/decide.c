@@ -157,7 +157,6 @@ static bool lay_entry(struct slate *slate, const struct lock *lock, struct known
 	struct lc_taker *taker = known->own ? taker_of(known->own) : NULL;
 	struct next_queue *queue = &slate->queue;
 
-	assert(!known->own || !known->own->gone);
 	if (!grow(&queue->entries, queue->entry_count, &slate->entry_room,
 	          sizeof(*queue->entries)) ||
 	    (taker && !add_taker(slate, taker)))

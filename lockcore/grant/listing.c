@@ -31,6 +31,13 @@ static void match_shown(struct lock *lock, const struct queue *queue, uint64_t n
 	}
 }
 
+/* A waiter was evicted, or its entry has gone with its session: the answer of a write tells. */
+static void ask_for_missing(struct lc *lc)
+{
+	lc->takers->missing = true;
+	heartbeat_send(lc);
+}
+
 /* The listing was sent on a connection that a write has proved. So an entry that the listing does
  * not show was never made, or is deleted. */
 static void match_not_shown(struct lock *lock, uint64_t number)
@@ -47,6 +54,10 @@ static void match_not_shown(struct lock *lock, uint64_t number)
 		} else if (taker->state == TAKER_HELD && !taker->recheck.armed) {
 			entry_watch(entry);
 		}
+		if (taker->wait == WAIT_MISSING)
+			ask_for_missing(lock->lc);
+		if (!entry->wanted)
+			taker_step(taker); /* a leaver without an entry is freed */
 	}
 }
 
@@ -159,7 +170,9 @@ static void judge_removed(struct lock *lock)
 
 		if (taker->wait == WAIT_PROBING)
 			taker_set_wait(taker, WAIT_QUEUED);
-		if (entry->state == ENTRY_PRESENT) {
+		if (taker->wait == WAIT_MISSING) {
+			taker_fail(taker, -ENOENT);
+		} else if (entry->state == ENTRY_PRESENT) {
 			loss_of_lock(taker);
 		} else if (entry->state == ENTRY_UNKNOWN) {
 			entry_not_found(entry);
@@ -174,15 +187,9 @@ static void refuse_all(struct lock *lock, int error)
 {
 	struct lc_taker *taker, *next;
 
-	DL_FOREACH_SAFE(lock->takers.all, taker, next) {
-		bool has_left = taker->state == TAKER_LEFT;
-
-		if (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)
-			loss_by_listing(taker); /* this frees a taker that has left */
-		if (!has_left && taker->state == TAKER_WAITING &&
-		    taker->entry.state != ENTRY_CREATING)
+	DL_FOREACH_SAFE(lock->takers.all, taker, next)
+		if (taker->state == TAKER_WAITING && taker->entry.state != ENTRY_CREATING)
 			taker_fail(taker, error);
-	}
 	if (lock->batch.unknown > 0)
 		lock_list_later(lock);
 	else if (lock->takers.all)
@@ -336,6 +343,7 @@ static void entry_changed(struct lock *lock, const char *znode, enum ensemble_ch
 		loss_of_node(taker_of(entry));
 	else if (change == ENSEMBLE_DELETED && entry->wanted)
 		lock_want_list(lock); /* the watch was spent: a new connection repeats the event */
+	taker_step(taker_of(entry));
 }
 
 void locks_changed(struct lc *lc, const char *path, enum ensemble_change change)

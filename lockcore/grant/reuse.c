@@ -92,8 +92,8 @@ static bool may_be_spare(const struct lc_taker *taker)
 	struct lc *lc = entry->lock->lc;
 
 	return taker->entry.repeated && !taker_is_untold(taker) && taker_holds_entry(taker) &&
-	       known_is_first(entry) && !entry->gone && entry->pending == 0 && is_plain(taker) &&
-	       is_alone(taker) && is_left_alone(entry->lock) && session_may_grant(lc) &&
+	       known_is_first(entry) && entry->pending == 0 && is_plain(taker) && is_alone(taker) &&
+	       is_left_alone(entry->lock) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
 }
 
@@ -143,8 +143,7 @@ static bool may_serve(const struct lc_taker *taker)
 	const struct entry *entry = &taker->entry;
 	struct lc *lc = entry->lock->lc;
 
-	return entry->state == ENTRY_PRESENT && !entry->gone && entry->pending == 0 &&
-	       is_alone(taker) && session_may_grant(lc) &&
+	return entry->pending == 0 && is_alone(taker) && session_may_grant(lc) &&
 	       lc_now(lc) < entry->lock->repeat.granted_us + longest(lc);
 }
 

@@ -74,7 +74,7 @@ void entry_set_absent(struct entry *entry)
 {
 	known_gone(entry);
 	entry_set_state(entry, ENTRY_ABSENT);
-	entry->gone = entry->sent = entry->in_doubt = false;
+	entry->sent = entry->in_doubt = false;
 	watch_fired(&entry->watch);
 	entry->name[0] = '\0';
 }

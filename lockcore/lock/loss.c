@@ -14,7 +14,6 @@ static void take_away(struct lc_taker *taker, int error)
 		taker_lose(taker); /* it waits again, if the grant was not told */
 	if (taker->state == TAKER_WAITING)
 		taker_fail(taker, error);
-	taker_free_if_done(taker);
 }
 
 static void report_gone(const struct lc_taker *taker)
@@ -29,37 +28,30 @@ void loss_of_lock(struct lc_taker *taker)
 	take_away(taker, -ENOENT);
 }
 
-void loss_of_node(struct lc_taker *taker)
-{
-	known_gone(&taker->entry);
-	if (taker->entry.gone || taker->entry.state == ENTRY_DELETING)
-		return; /* the answer of the delete says the same */
-	taker->entry.gone = true;
-	entry_touch(&taker->entry);
-	lock_want_list(taker->entry.lock);
-	if (taker->state != TAKER_HELD)
-		return;
-	if (!taker_is_untold(taker)) {
-		report_gone(taker);
-		taker->entry.lock->lc->counters.evictions++;
-	}
-	taker_lose(taker);
-}
-
 /* A holder has lost the lock, whether it was evicted or the session has ended. A waiter is told of
- * an eviction only when a write was answered: that shows that the session lives, whose end the
- * listing may have shown. */
+ * an eviction only when a listing has not shown its entry, which tells that the lock is there, and
+ * a write was answered behind that, which tells that the session lives. */
 void loss_by_listing(struct lc_taker *taker)
 {
-	if (taker->entry.wanted && (taker->state != TAKER_LOST || !taker->entry.gone))
+	if (taker->entry.wanted)
 		report_gone(taker);
 	entry_set_absent(&taker->entry);
 	if (taker_is_untold(taker))
 		taker_lose(taker); /* it waits again */
 	if (taker->state == TAKER_WAITING)
-		taker_miss(taker);
+		taker_set_wait(taker, WAIT_MISSING);
 	else
 		take_away(taker, -ECANCELED);
+}
+
+void loss_of_node(struct lc_taker *taker)
+{
+	if (taker->entry.state == ENTRY_DELETING) {
+		known_gone(&taker->entry); /* the answer of the delete says the same */
+		return;
+	}
+	loss_by_listing(taker);
+	lock_want_list(taker->entry.lock);
 }
 
 void loss_by_mark(struct lc_taker *taker, const char *by)

@@ -161,7 +161,6 @@ void taker_resume(struct lc_taker *taker, bool due)
 {
 	taker->entry.wanted = wants_entry(taker);
 	taker->entry.in_doubt = !taker->entry.wanted;
-	taker->entry.lock->lc->takers->missing |= taker->wait == WAIT_MISSING;
 	enter_lock(taker);
 	taker_set_due(taker, due);
 }
@@ -320,14 +319,6 @@ void taker_leave(struct lc_taker *taker)
 	taker_step(taker);
 }
 
-void taker_miss(struct lc_taker *taker)
-{
-	assert(taker->state == TAKER_WAITING && taker->entry.state == ENTRY_ABSENT);
-	taker_set_wait(taker, WAIT_MISSING);
-	taker->entry.lock->lc->takers->missing = true;
-	heartbeat_send(taker->entry.lock->lc);
-}
-
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait)
 {
 	taker->wait = wait;
@@ -440,7 +431,7 @@ void taker_step(struct lc_taker *taker)
 		return;
 	case ENTRY_PRESENT:
 		/* A delete that was refused waits for its timer. */
-		if (ready && !entry->wanted && !retry_timer(taker)->armed && !entry->gone)
+		if (ready && !entry->wanted && !retry_timer(taker)->armed)
 			delete_entry(taker);
 		return;
 	case ENTRY_CREATING:

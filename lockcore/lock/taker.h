@@ -30,8 +30,9 @@
  *      '-------------------------'  a listing does not show it
  *
  * From every state it comes to ABSENT when the session ends, and from PRESENT when a listing
- * does not show it. So the duty to delete an entry begins before its create is sent, and ends
- * only when it is certainly gone, whether or not anybody waits for it any more.
+ * does not show it, or an event or an answer says that it is gone. So the duty to delete an entry
+ * begins before its create is sent, and ends only when it is certainly gone, whether or not anybody
+ * waits for it any more.
  *
  * entry.c, entry_data.c and batch.c are about the node, loss.c and taker.c about its taker.
  */
@@ -76,7 +77,6 @@ struct entry {
 	enum entry_state state : 3;
 	enum lc_mode mode : 2;
 	bool wanted : 1;   /* it shall exist */
-	bool gone : 1;     /* PRESENT, but said to be gone: a listing may still show it */
 	bool sent : 1;     /* DELETING: its delete is on its way */
 	bool in_doubt : 1; /* a delete of it may have been done: an unchecked one was sent, or one
 	                          * was not answered */
@@ -211,7 +211,7 @@ static inline struct entry *entry_of_node(struct lock *lock, const char *znode,
 {
 	struct entry *entry = entry_named(lock, name);
 
-	if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)
+	if (entry && entry_is_queued(entry) && strcmp(entry->name, znode) == 0)
 		return entry;
 	return NULL;
 }
@@ -312,8 +312,6 @@ void taker_reuse(struct lc_taker *taker);
 void taker_drop_spare(struct lc_taker *taker);
 /* WAITING: changes the kind of wait. */
 void taker_set_wait(struct lc_taker *taker, enum taker_wait wait);
-/* WAITING, and its entry is gone: whether it was evicted is not known yet. */
-void taker_miss(struct lc_taker *taker);
 /* The create was refused for good, and the entry is absent. */
 void taker_not_made(struct lc_taker *taker, enum ensemble_result why);
 /* The ensemble has said that the unproved holder's entry is there, behind its grant. */
@@ -334,10 +332,10 @@ void taker_free_if_done(struct lc_taker *taker);
 
 /* The entry went with its lock. */
 void loss_of_lock(struct lc_taker *taker);
-/* The entry is gone for certain, though a listing may still show its name. A holder has lost
- * the lock now; for the others a listing will draw the consequences. */
+/* An answer or an event says that the entry is gone. taker_step() follows. */
 void loss_of_node(struct lc_taker *taker);
-/* A listing does not show the entry: it is gone, and this mount has not deleted it. */
+/* A listing does not show the entry: it is gone, and this mount has not deleted it. taker_step()
+ * follows. */
 void loss_by_listing(struct lc_taker *taker);
 /* An evictor has marked the entry. */
 void loss_by_mark(struct lc_taker *taker, const char *by);

@@ -19,7 +19,7 @@
 #define FLAG_SHARED 1
 #define FLAG_IMMEDIATE 2
 #define FLAG_DUE 4     /* the frontend is to be told of its state */
-#define FLAG_GONE 8    /* its entry is said to be gone */
+#define FLAG_GONE 8    /* of a former version: its entry is gone, as a listing will tell */
 #define FLAG_UNSEEN 16 /* got the lock by hand-off, and was not seen since */
 #define FLAG_TOLD_SINCE 32
 #define FLAG_DIRTY 64      /* its data is to be written */
@@ -109,7 +109,6 @@ static unsigned flags_of(const struct lc_taker *taker)
 
 	return (entry->mode == LC_SHARED ? FLAG_SHARED : 0) |
 	       (taker->immediate ? FLAG_IMMEDIATE : 0) | (taker->due_prev ? FLAG_DUE : 0) |
-	       (entry->gone ? FLAG_GONE : 0) |
 	       (entry->lock->grant.unproved == entry ? FLAG_UNSEEN : 0) |
 	       (entry->data.told_since ? FLAG_TOLD_SINCE : 0) | (dirty ? FLAG_DIRTY : 0);
 }
@@ -185,7 +184,6 @@ static bool resume(struct lc *lc, struct lc_taker *taker, struct lock *lock,
 	taker->crowd = parts->crowd & LC_CROWD_MAX;
 	entry->state = parts->entry;
 	entry->mode = parts->flags & FLAG_SHARED ? LC_SHARED : LC_EXCLUSIVE;
-	entry->gone = parts->flags & FLAG_GONE;
 	entry->data.told_since = parts->flags & FLAG_TOLD_SINCE;
 	entry->data.dirty = parts->flags & FLAG_DIRTY;
 	entry->data.held_since_ms = parts->held_since_ms;

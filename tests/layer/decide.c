@@ -56,7 +56,7 @@ static void gone_while_it_waits_for_the_lease(void **state)
 	answer_heartbeat(rig);
 	takers_answer_error(rig, ENSEMBLE_NONODE);
 	rig_expect_told(rig, "");
-	assert_true(taker->entry.gone && !known_is_placed(&taker->entry));
+	assert_true(taker->wait == WAIT_MISSING && !known_is_placed(&taker->entry));
 }
 
 /* The leaver's entry is deleted only together with the check that the next holder's is there. */

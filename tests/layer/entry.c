@@ -241,9 +241,6 @@ static void by_its_full_name(void **state)
 	assert_null(entry_named(other.lock, &name));
 	name.session_half++;
 	assert_null(entry_named(one.lock, &name));
-	one.gone = true;
-	assert_null(found(one.lock, node_name(5)));
-	one.gone = false;
 	begin_deletion();
 	assert_ptr_equal(found(one.lock, node_name(5)), &one);
 	deleted(ENSEMBLE_OK);

@@ -204,8 +204,9 @@ static void refused_and_gone(void **state)
 	struct rig *rig = *state;
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 2, OTHER(1) " #2-2");
 
-	taker->entry.gone = true;
-	want_list(rig, taker->entry.lock);
+	loss_of_node(taker);
+	takers_turn(rig);
+	takers_answer_watches(rig);
 	takers_answer_error(rig, ENSEMBLE_REFUSED);
 	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
 	rig_expect_told(rig, "1 taken ENOLCK");
@@ -352,7 +353,7 @@ static void own_entry_changes(void **state)
 	takers_answer_watches(rig);
 	takers_change(rig, "#2-1", ENSEMBLE_DELETED);
 	rig_expect_told(rig, "1 lost");
-	assert_true(taker->entry.gone);
+	assert_int_equal(taker->entry.state, ENTRY_ABSENT);
 	rig_expect_sent(rig, "children /locks/a");
 }
 
@@ -363,7 +364,7 @@ static void own_entry_is_not_watched(void **state)
 	struct lc_taker *taker = takers_queue(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 
 	takers_change(rig, "#2-1", ENSEMBLE_DELETED);
-	assert_false(taker->entry.gone);
+	assert_int_equal(taker->entry.state, ENTRY_PRESENT);
 	rig_expect_told(rig, "");
 	rig_expect_sent(rig, "children /locks/a");
 }
@@ -379,7 +380,7 @@ static void nobody_wants_the_entry(void **state)
 	rig_forget(rig);
 	takers_change(rig, "#2-1", ENSEMBLE_DELETED);
 	rig_expect_sent(rig, "");
-	assert_false(taker->entry.gone);
+	assert_int_equal(taker->entry.state, ENTRY_DELETING);
 }
 
 /* ---- the session's news ---- */
@@ -472,7 +473,7 @@ static void another_of_its_name(void **state)
 	rig_answer(rig, &(struct ensemble_answer){.stat = &stat});
 	takers_turn(rig);
 	rig_expect_told(rig, "");
-	assert_true(taker->entry.gone);
+	assert_int_equal(taker->wait, WAIT_MISSING);
 }
 
 /* Where numbers repeat, the entries are read one after the other: an entry that was read first may

@@ -157,7 +157,6 @@ enum flaw {
 	DIRTY,
 	NO_PID,
 	NOT_FIRST,
-	GONE,
 	ANSWER_AWAITED,
 	SLOTS,
 	UNRESOLVED,
@@ -177,7 +176,6 @@ static void flaw_of_entry(enum flaw flaw, struct lc_taker *taker)
 	entry->data.dirty |= flaw == DIRTY;
 	if (flaw == NOT_FIRST)
 		known_forget(entry->lock);
-	entry->gone |= flaw == GONE;
 	entry->pending += flaw == ANSWER_AWAITED;
 	taker->told_token |= flaw == TOLD_TOKEN;
 	if (flaw == NOT_TOLD)
@@ -292,24 +290,21 @@ static void gone_while_spare(struct rig *rig, struct lc_taker *taker, size_t how
 		takers_change(rig, "#3-2", ENSEMBLE_DELETED);
 		return;
 	case 1:
-		loss_of_node(taker);
-		return;
-	case 2:
 		loss_by_mark(taker, "root");
 		return;
-	case 3: /* it may have been evicted meanwhile */
+	case 2: /* it may have been evicted meanwhile */
 		takers_reconnect(rig);
 		return;
-	case 4:
+	case 3:
 		rig->session.lease.deadline_us = rig->now_us + MS;
 		return;
-	case 5:
+	case 4:
 		taker->entry.pending++;
 		return;
-	case 6: /* somebody has written to it */
+	case 5: /* somebody has written to it */
 		takers_change(rig, "#3-2", ENSEMBLE_DATA);
 		return;
-	case 7: /* who came first holds first */
+	case 6: /* who came first holds first */
 		takers_take(rig, PID + 1, LC_EXCLUSIVE, LC_FOREVER);
 		return;
 	default:
@@ -320,14 +315,14 @@ static void gone_while_spare(struct rig *rig, struct lc_taker *taker, size_t how
 static void not_when_in_doubt(void **state)
 {
 	(void)state;
-	for (size_t how = 0; how <= 7; how++) {
+	for (size_t how = 0; how <= 6; how++) {
 		struct rig *rig = takers_begin();
 		struct lc_taker *taker = hold_again(rig);
 
 		takers_leave(rig, taker);
 		gone_while_spare(rig, taker, how);
 		expect(take(rig) != taker, "doubt %zu", how);
-		taker->entry.pending -= how == 5;
+		taker->entry.pending -= how == 4;
 		assert_int_equal(rig->lc.counters.reuses, 0);
 		takers_end(rig);
 	}

@@ -307,7 +307,7 @@ static void replaces(void **state)
 	assert_null(taker->replaces);
 }
 
-/* The entry is gone. A write will show whether the session is gone, too. */
+/* The entry is gone. A listing shows whether the lock is, and a write whether the session is. */
 static void misses_its_entry(void **state)
 {
 	struct rig *rig = *state;
@@ -315,9 +315,11 @@ static void misses_its_entry(void **state)
 
 	hold(rig, 1, LC_EXCLUSIVE, 1, "#2-1");
 	taker = takers_queue(rig, 2, LC_EXCLUSIVE, 2, "#2-1 #3-2");
-	entry_set_absent(&taker->entry);
-	taker_miss(taker);
+	loss_of_node(taker);
 	assert_int_equal(taker->wait, WAIT_MISSING);
+	takers_turn(rig);
+	rig_expect_sent(rig, "children /locks/a");
+	takers_answer_list(rig, "#2-1");
 	assert_true(rig->takers.missing);
 	rig_expect_sent(rig, "set " RIG_NODE " ''");
 	taker_step(taker); /* the entry is not made again */

@@ -413,7 +413,7 @@ mutant(8, 'own_vanished_entry_not_noticed', 'listing.c',
        '\t\t} else if (entry->shown_in != number && entry->state == ENTRY_PRESENT) {\n\t\t\t;',
        sim('operators', 170))
 mutant(8, 'gone_with_its_session_is_evicted', 'loss.c',
-       '\t\ttaker_miss(taker);\n',
+       '\t\ttaker_set_wait(taker, WAIT_MISSING);\n',
        '\t\ttake_away(taker, -ECANCELED);\n',
        sim('operators'))
 mutant(8, 'missing_is_not_told', 'session_lease.c',
@@ -728,8 +728,8 @@ mutant(17, 'name_to_come_deleted', 'late.c',
        LATE)
 # Other clients make entries with the engine's UUIDs.
 mutant(17, 'own_by_the_uuid', 'taker.h',
-       'if (entry && entry_is_queued(entry) && !entry->gone && strcmp(entry->name, znode) == 0)',
-       'if (entry && !entry->gone)',
+       'if (entry && entry_is_queued(entry) && strcmp(entry->name, znode) == 0)',
+       'if (entry && entry->state != ENTRY_ABSENT)',
        sim('forgers'))
 mutant(17, 'own_by_the_uuid_among_the_waiting', 'known.c',
        'entry_of_node(lock, shown->znode, &shown->name)',
@@ -787,11 +787,6 @@ mutant(9, 'refused_and_not_looked_at_again', 'listing.c',
        '\telse if (lock->takers.all)\n\t\tlock_recheck(lock);\n',
        '',
        WATCHING)
-mutant(9, 'refused_and_known_to_be_gone', 'loss.c',
-       '\tif (taker->state != TAKER_HELD)\n\t\treturn;\n\tif (!taker_is_untold(taker)) {',
-       '\treturn;\n\tif (!taker_is_untold(taker)) {',
-       OWN,
-       ('listing.c', '\t\tif (taker->entry.gone && taker->entry.state == ENTRY_PRESENT)\n\t\t\tloss_by_listing(taker);\n', ''))
 mutant(9, 'watch_left_behind_without_contact', 'watch.c',
        '\tif (answer->result == ENSEMBLE_UNKNOWN)\n\t\task_unwatch',
        '\tif (0)\n\t\task_unwatch',
@@ -1435,14 +1430,10 @@ mutant(38, 'end_of_a_hold_forgotten', 'taker_record.c',
        'if (parts->limit_us != LC_FOREVER)',
        'if (parts->limit_us != LC_FOREVER && taker->state != TAKER_HELD)',
        ADOPT)
-mutant(38, 'missing_forgotten', 'taker.c',
-       '\ttaker->entry.lock->lc->takers->missing |= taker->wait == WAIT_MISSING;\n',
-       '',
-       ADOPT_CHANGED)
 mutant(38, 'order_reversed_in_the_next_process', 'taker.c',
-       'taker->wait == WAIT_MISSING;\n\tenter_lock(taker);',
-       'taker->wait == WAIT_MISSING;\n\tenter_lock(taker);\n\tDL_DELETE(taker->entry.lock->takers.all, taker);\n'
-       '\tDL_PREPEND(taker->entry.lock->takers.all, taker);',
+       '\tenter_lock(taker);\n\ttaker_set_due(',
+       '\tenter_lock(taker);\n\tDL_DELETE(taker->entry.lock->takers.all, taker);\n'
+       '\tDL_PREPEND(taker->entry.lock->takers.all, taker);\n\ttaker_set_due(',
        ADOPT)
 mutant(38, 'eviction_forgotten', 'adopt.c',
        'records_read(records, codec, LC_KIND_EVICTION);',
@@ -1496,10 +1487,6 @@ mutant(40, 'change_not_recorded', 'taker.c',
        '\tentry_touch(&taker->entry);\n\tcount_state(taker, -1);',
        '\tcount_state(taker, -1);',
        sim('deaths'))
-mutant(40, 'loss_not_recorded', 'loss.c',
-       '\ttaker->entry.gone = true;\n\tentry_touch(&taker->entry);',
-       '\ttaker->entry.gone = true;',
-       sim('operators'))
 mutant(40, 'limit_not_recorded', 'hold.c',
        '\ttaker->hold_until_us = until_us;\n\tentry_touch(&taker->entry);',
        '\ttaker->hold_until_us = until_us;',
@@ -1686,10 +1673,6 @@ mutant(43, 'reused_by_any_user', 'reuse.c',
 mutant(43, 'reused_for_another_lock', 'reuse.c',
        '(request->czxid == 0 || request->czxid == lock->node.info.czxid)',
        'true',
-       REUSE)
-mutant(43, 'reused_though_gone', 'reuse.c',
-       'entry->state == ENTRY_PRESENT && !entry->gone && entry->pending == 0 &&',
-       'entry->state == ENTRY_PRESENT && entry->pending == 0 &&',
        REUSE)
 mutant(43, 'deleted_spare_not_noticed', 'listing.c',
        '\ttaker_drop_spare(taker_of(entry));\n\tarmed =',

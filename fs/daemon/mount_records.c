@@ -50,61 +50,43 @@ static void later_save_load(struct codec *codec)
 
 /* ---- objects ---- */
 
-static void save_load_node(struct codec *codec, struct frontend *front, struct record *record)
+static void save_load_node(struct codec *codec, void *ctx, struct record *record)
 {
+	struct frontend *front = ctx;
+
 	node_record_save_load(codec, front->nodes, record);
 	later_save_load(codec);
 }
 
-static void save_load_content(struct codec *codec, struct frontend *front, struct record *record)
-{
-	content_record_save_load(codec, &front->contents, record);
-}
-
-static void save_load_hold(struct codec *codec, struct frontend *front, struct record *record)
+static void save_load_hold(struct codec *codec, void *front, struct record *record)
 {
 	hold_record_save_load(codec, front, record);
 	later_save_load(codec);
 }
 
-static void save_load_history(struct codec *codec, struct frontend *front, struct record *record)
-{
-	history_record_save_load(codec, &front->holds->audit_log.history, record);
-}
-
 /* Refuses the record of a list that is half read: another process cannot go on with it. */
-static void refuse_locks(struct codec *codec, struct frontend *front, struct record *record)
+static void refuse_locks(struct codec *codec, void *ctx, struct record *record)
 {
-	(void)front, (void)record;
+	(void)ctx, (void)record;
 	codec->give_up("somebody has .zklockfs/locks open: reload again when it is closed");
-}
-
-typedef void object_save_load_fn(struct codec *codec, struct frontend *front,
-                                 struct record *record);
-
-static object_save_load_fn *const save_load_of[RECORD_KINDS] = {
-	[RECORD_NODE] = save_load_node,
-	[RECORD_CONTENT] = save_load_content,
-	[RECORD_REQUEST] = request_record_save_load,
-	[RECORD_ADVISORY] = advisory_record_save_load,
-	[RECORD_TEXT] = text_record_save_load,
-	[RECORD_LOCKS] = refuse_locks,
-	[RECORD_DIR] = dir_record_save_load,
-	[RECORD_HOLD] = save_load_hold,
-	[RECORD_HISTORY] = save_load_history,
-};
-
-static void save_load_object(struct codec *codec, void *front, struct record *record)
-{
-	save_load_of[codec->kind](codec, front, record);
 }
 
 void mount_records_begin(struct frontend *front, struct store *store)
 {
-	front->records.memory = &store_memory;
-	front->records.store = store;
-	for (enum record_kind kind = RECORD_NODE; kind < RECORD_KINDS; kind++)
-		records_kind(&front->records, kind, save_load_object, front);
+	struct records *records = &front->records;
+
+	records->memory = &store_memory;
+	records->store = store;
+	records_kind(records, RECORD_NODE, save_load_node, front);
+	records_kind(records, RECORD_CONTENT, content_record_save_load, &front->contents);
+	records_kind(records, RECORD_REQUEST, request_record_save_load, front);
+	records_kind(records, RECORD_ADVISORY, advisory_record_save_load, front);
+	records_kind(records, RECORD_TEXT, text_record_save_load, front);
+	records_kind(records, RECORD_LOCKS, refuse_locks, NULL);
+	records_kind(records, RECORD_DIR, dir_record_save_load, front);
+	records_kind(records, RECORD_HOLD, save_load_hold, front);
+	records_kind(records, RECORD_HISTORY, history_record_save_load,
+	             &front->holds->audit_log.history);
 }
 
 /* Only these objects have descriptors. */
@@ -185,28 +167,16 @@ static void totals_save_load(struct codec *codec, struct mount_records *mount_re
 		counts_save_load(codec);
 }
 
-static void part_save_load(struct codec *codec, struct mount_records *mount_records, enum part part)
+static void pauses_part_save_load(struct codec *codec, struct mount_records *mount_records)
 {
-	switch (part) {
-	case PART_HEAD:
-		head_save_load(codec, mount_records);
-		break;
-	case PART_MOUNT:
-		mount_save_load(codec, mount_records);
-		break;
-	case PART_NUMBERS:
-		numbers_save_load(codec, mount_records);
-		break;
-	case PART_TOTALS:
-		totals_save_load(codec, mount_records);
-		break;
-	case PART_PAUSES:
-		pauses_save_load(codec, &mount_records->front->pauses);
-		break;
-	case PARTS:
-		break;
-	}
+	pauses_save_load(codec, &mount_records->front->pauses);
 }
+
+static void (*const parts[PARTS])(struct codec *codec, struct mount_records *mount_records) = {
+	[PART_HEAD] = head_save_load,          [PART_MOUNT] = mount_save_load,
+	[PART_NUMBERS] = numbers_save_load,    [PART_TOTALS] = totals_save_load,
+	[PART_PAUSES] = pauses_part_save_load,
+};
 
 /* ---- writing ---- */
 
@@ -215,7 +185,7 @@ static void write_part(struct mount_records *mount_records, enum part part)
 	struct records *records = &mount_records->front->records;
 
 	codec_begin(&records->codec);
-	part_save_load(&records->codec, mount_records, part);
+	parts[part](&records->codec, mount_records);
 	records_put(records, RECORD_MOUNT, part);
 }
 
@@ -265,7 +235,7 @@ static void gather_fds(struct mount_records *mount_records, struct codec *codec,
 	codec->gathers = true;
 	for (enum part part = PART_HEAD; part < PARTS; part++) {
 		codec_begin(codec);
-		part_save_load(codec, mount_records, part);
+		parts[part](codec, mount_records);
 	}
 	records_visit(&mount_records->front->records, codec, wanted);
 }
@@ -377,7 +347,7 @@ void mount_records_read_parts(struct mount_records *mount_records, struct codec 
 
 	for (enum part part = PART_MOUNT; part < PARTS; part++) {
 		read_part(codec, records, part);
-		part_save_load(codec, mount_records, part);
+		parts[part](codec, mount_records);
 		codec_read_all(codec);
 	}
 	records->as_recorded = codec->version == RECORDS_VERSION;

@@ -233,7 +233,7 @@ void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 	reply_open(req, file, file ? 0 : -errno);
 }
 
-void dir_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
+void dir_record_save_load(struct codec *codec, void *front, struct record *record)
 {
 	open_file_record_save_load(codec, front, &dir_ops, record);
 }

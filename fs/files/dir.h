@@ -10,6 +10,6 @@
 void dir_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi);
 /* Frees the listings of names that are remembered. No other call comes after it. */
 void dir_lists_finish(struct lists *lists);
-void dir_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
+record_save_load_fn dir_record_save_load; /* of struct frontend */
 
 #endif

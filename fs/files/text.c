@@ -417,7 +417,7 @@ static const struct file_ops text_ops = {
 	.save_load = text_save_load,
 };
 
-void text_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
+void text_record_save_load(struct codec *codec, void *front, struct record *record)
 {
 	open_file_record_save_load(codec, front, &text_ops, record);
 }

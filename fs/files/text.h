@@ -27,7 +27,7 @@ void text_open(struct frontend *front, struct request *req, struct node *node, i
 /* Answers the OPEN. `text`: NULL if there is nothing to read. `czxid`: as of the open file. */
 void text_reply(struct frontend *front, struct request *req, struct node *node, const char *text,
                 size_t len, int64_t czxid);
-void text_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
+record_save_load_fn text_record_save_load; /* of struct frontend */
 
 /* The request asks to take an entry of a queue from its taker. For park_change(). */
 int evict_entry(struct parked *parked, lc_done_fn *done);

@@ -451,7 +451,7 @@ static const struct lock_file_ops advisory_ops = {
 	.keep_reason = keep_reason,
 };
 
-void advisory_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
+void advisory_record_save_load(struct codec *codec, void *front, struct record *record)
 {
 	open_file_record_save_load(codec, front, &advisory_ops.file, record);
 }

@@ -33,6 +33,6 @@ struct advisory {
 void advisory_open(struct frontend *front, struct request *req, struct node *node);
 /* The mount has another guardian, or none. */
 void advisory_guard(struct open_file *file);
-void advisory_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
+record_save_load_fn advisory_record_save_load; /* of struct frontend */
 
 #endif

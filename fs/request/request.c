@@ -324,7 +324,7 @@ static struct request *request_bytes_save_load(struct codec *codec, struct front
 	return request;
 }
 
-void request_record_save_load(struct codec *codec, struct frontend *front, struct record *record)
+void request_record_save_load(struct codec *codec, void *front, struct record *record)
 {
 	struct request *request =
 		request_bytes_save_load(codec, front, RECORD_IN(record, struct request));

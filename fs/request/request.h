@@ -102,7 +102,7 @@ void request_end(struct request *request);
 /* ---- over a reload ---- */
 
 /* Save and load a request that is kept, and INIT. */
-void request_record_save_load(struct codec *codec, struct frontend *front, struct record *record);
+record_save_load_fn request_record_save_load; /* of struct frontend */
 void init_save_load(struct codec *codec, struct frontend *front);
 /* This object waits for the request of that number, which is returned. NULL: there is no such
  * request, or another object waits for it. */

@@ -105,7 +105,7 @@ static void read_content(struct codec *codec, struct contents *contents,
 	contents->read[contents->read_count++] = content;
 }
 
-void content_record_save_load(struct codec *codec, struct contents *contents, struct record *record)
+void content_record_save_load(struct codec *codec, void *contents, struct record *record)
 {
 	struct content *content = RECORD_IN(record, struct content);
 	struct content_key key = content ? content->key : (struct content_key){0};

@@ -45,8 +45,7 @@ void content_drop(const struct content *content);
 /* Before the first is read, how many there are; one; that of a file, with a reference of it; and
  * when all are read, those that no file has go. */
 void contents_expect(struct codec *codec, struct contents *contents, size_t count);
-void content_record_save_load(struct codec *codec, struct contents *contents,
-                              struct record *record);
+record_save_load_fn content_record_save_load; /* of struct contents */
 const struct content *content_save_load(struct codec *codec, struct contents *contents,
                                         const struct content *content);
 void contents_loaded(struct contents *contents);

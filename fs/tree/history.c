@@ -218,7 +218,7 @@ static void ended_hold_save_load(struct codec *codec, struct history_hold *hold)
 	needed_text_save_load(codec, &hold->reason);
 }
 
-void history_record_save_load(struct codec *codec, struct history *history, struct record *record)
+void history_record_save_load(struct codec *codec, void *history, struct record *record)
 {
 	const struct history_item *item = RECORD_IN(record, struct history_item);
 	struct history_hold hold = item ? item->hold : (struct history_hold){0};

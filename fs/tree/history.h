@@ -59,7 +59,7 @@ const char *history_end_name(enum history_end end);
 view_fn history_view;
 
 /* One hold that has ended; and what is counted of all. */
-void history_record_save_load(struct codec *codec, struct history *history, struct record *record);
+record_save_load_fn history_record_save_load; /* of struct history */
 void history_counts_save_load(struct codec *codec, struct history *history);
 
 #endif

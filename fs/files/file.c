@@ -13,8 +13,6 @@
 #include "hold/hold.h"
 #include "request/reply.h"
 
-#include <poll.h>
-
 /* NULL: there is none of that number. */
 static struct open_file *file_of(const struct request *req, const struct fuse_file_info *fi)
 {
@@ -101,7 +99,7 @@ void file_poll(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi,
 	if (file && file->ops->poll)
 		file->ops->poll(file, req, fi->poll_events, ph ? in->kh : 0);
 	else
-		reply_poll(req, POLLIN | POLLOUT);
+		reply_poll(req, POLL_ALWAYS);
 }
 
 /* Only open files of `flock` ask for it. */

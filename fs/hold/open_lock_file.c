@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 
 static struct open_lock_file *lock_file_of(struct open_file *file)
@@ -168,23 +167,13 @@ void lock_file_fsync(struct open_file *file, struct request *req)
 
 /* ---- poll ---- */
 
-#define ALWAYS (POLLIN | POLLOUT)
-/* The events of a lost lock: select(2) sees only POLLPRI of them. */
-#define LOST (ALWAYS | POLLERR | POLLHUP | POLLPRI)
-
-/* Answers a poll whose question failed. The kernel would take an errno for POLLERR, a loss. */
-static void not_known(struct request *req, int error)
-{
-	reply_poll(req, error == -EIO ? LOST : ALWAYS);
-}
-
 static void waiters_told(void *ctx, int err, bool waiters)
 {
 	struct parked *parked = ctx;
 
 	if (!unpark_succeeded(parked, err))
 		return;
-	reply_poll(parked->req, waiters ? ALWAYS | POLLPRI : ALWAYS);
+	reply_poll(parked->req, waiters ? POLL_ALWAYS | POLLPRI : POLL_ALWAYS);
 	parked_free(parked);
 }
 
@@ -201,16 +190,16 @@ void lock_file_poll(struct open_file *file, struct request *req, unsigned asked,
 		file->poller = poller;
 	}
 	if (taker && !lc_holds(taker)) {
-		reply_poll(req, LOST);
+		reply_poll(req, POLL_LOST);
 		return;
 	}
 	if (!taker || !(asked & POLLPRI)) {
-		reply_poll(req, ALWAYS);
+		reply_poll(req, POLL_ALWAYS);
 		return;
 	}
 	if (poller)
 		claim_watch_waiters(claim);
-	parked = park_or(file->front, req, file->node, sizeof(*parked), not_known);
+	parked = park(file->front, req, file->node, sizeof(*parked));
 	if (parked)
 		park_call(parked, lc_has_waiters(taker, waiters_told, parked, &parked->call));
 }

@@ -8,27 +8,23 @@
 #include <assert.h>
 #include <errno.h>
 
-static void parked_step(struct parked *parked, enum parked_state to)
-{
-	static const unsigned steps[] = {
-		[PARKED_NEW] = 1 << PARKED_ASKING,
-		[PARKED_ASKING] = 1 << PARKED_HEARD,
-		[PARKED_HEARD] = 1 << PARKED_ASKING,
-	};
-
-	(void)steps; /* without asserts */
-	assert(steps[parked->state] & 1U << to);
-	parked->state = to;
-}
-
-static void refuse_with_errno(struct request *req, int error)
-{
-	reply_err(req, -error);
-}
-
 void *park(struct frontend *front, struct request *req, struct node *node, size_t size)
 {
-	return park_or(front, req, node, size, refuse_with_errno);
+	struct parked *parked = budget_alloc(&front->requests, req->in.uid, size);
+
+	assert(size >= sizeof(*parked));
+	if (!parked) {
+		reply_err(req, errno);
+		return NULL;
+	}
+	parked->front = front;
+	front->parked++;
+	parked->req = req;
+	parked->by = req->in.uid;
+	parked->node = node;
+	if (node)
+		node_ref(node);
+	return parked;
 }
 
 void *park_by(struct frontend *front, struct request *req, struct node *node, size_t size,
@@ -46,27 +42,6 @@ void *park_by(struct frontend *front, struct request *req, struct node *node, si
 	return NULL;
 }
 
-void *park_or(struct frontend *front, struct request *req, struct node *node, size_t size,
-              void (*refuse)(struct request *req, int error))
-{
-	struct parked *parked = budget_alloc(&front->requests, req->in.uid, size);
-
-	assert(size >= sizeof(*parked));
-	if (!parked) {
-		refuse(req, -errno);
-		return NULL;
-	}
-	parked->refuse = refuse;
-	parked->front = front;
-	front->parked++;
-	parked->req = req;
-	parked->by = req->in.uid;
-	parked->node = node;
-	if (node)
-		node_ref(node);
-	return parked;
-}
-
 uid_t parked_uid(const struct parked *parked)
 {
 	return parked->req->in.uid;
@@ -74,7 +49,7 @@ uid_t parked_uid(const struct parked *parked)
 
 void parked_free(struct parked *parked)
 {
-	assert(parked->state != PARKED_ASKING);
+	assert(!parked->call);
 	if (parked->node)
 		node_unref(parked->front->nodes, parked->node);
 	parked->front->parked--;
@@ -83,7 +58,7 @@ void parked_free(struct parked *parked)
 
 void parked_error(struct parked *parked, int error)
 {
-	parked->refuse(parked->req, error);
+	reply_err(parked->req, -error);
 	parked_free(parked);
 }
 
@@ -96,18 +71,16 @@ static void call_interrupted(void *ctx)
 	if (!lc_may_cancel(parked->call))
 		return;
 	lc_cancel(parked->call);
-	parked_step(parked, PARKED_HEARD);
+	unpark(parked);
 	parked_error(parked, -EINTR);
 }
 
 void park_call(struct parked *parked, int r)
 {
-	if (r < 0) {
+	if (r < 0)
 		parked_error(parked, r);
-	} else {
-		parked_step(parked, PARKED_ASKING);
+	else
 		request_wait(parked->req, call_interrupted, parked);
-	}
 }
 
 void park_change(struct parked *parked, int r)
@@ -119,7 +92,7 @@ void park_change(struct parked *parked, int r)
 
 void unpark(struct parked *parked)
 {
-	parked_step(parked, PARKED_HEARD);
+	parked->call = NULL;
 }
 
 bool unpark_succeeded(struct parked *parked, int err)

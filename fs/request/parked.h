@@ -9,11 +9,11 @@
 
 /* Each kind of request embeds this as its first member.
  *
- *   park() ─► [NEW] ──park_call()──► [ASKING] ──unpark()──► [HEARD] ──parked_free()──► answered
- *                                     │    ▲                 │
- *               interrupted: answered │    └───park_call()───┘
- *                                     ▼
- *                                  EINTR
+ *   park() ─► no call ──park_call()──► a call ──unpark()──► no call ──parked_free()──► answered
+ *                                       │  ▲                   │
+ *                 interrupted: answered │  └────park_call()────┘
+ *                                       ▼
+ *                                     EINTR
  *
  * What has changed something is the last call of a request: an error of a later one would be told
  * as that of the change.
@@ -21,11 +21,9 @@
 struct parked {
 	struct frontend *front;
 	struct request *req;
-	struct lc_call *call; /* ASKING: cancelled when the request is interrupted */
+	struct lc_call *call; /* cancelled when the request is interrupted; NULL: none */
 	struct node *node;    /* a reference, or NULL */
-	enum parked_state { PARKED_NEW, PARKED_ASKING, PARKED_HEARD } state;
-	void (*refuse)(struct request *req, int error); /* how it is answered with an error */
-	uid_t by;                                       /* the user whose rights count: park_by() */
+	uid_t by;             /* the user whose rights count: park_by() */
 };
 
 /* A new request of that size, whose first member is a struct parked; the rest is zero. Takes a
@@ -36,9 +34,6 @@ void *park(struct frontend *front, struct request *req, struct node *node, size_
  * be allowed to. EPERM: these are two users, and neither is root. */
 void *park_by(struct frontend *front, struct request *req, struct node *node, size_t size,
               uid_t opener);
-/* The same as park() for a request that is not answered with an errno. */
-void *park_or(struct frontend *front, struct request *req, struct node *node, size_t size,
-              void (*refuse)(struct request *req, int error));
 /* Notes the result of making the call: 0, or an error, which answers the request. */
 void park_call(struct parked *parked, int r);
 /* The same for a call that may change something: after a crash no other daemon makes it again. */

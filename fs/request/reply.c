@@ -14,9 +14,13 @@ _Static_assert(sizeof(struct fuse_write_out) == 8, "the answer to WRITE");
 _Static_assert(sizeof(struct fuse_lk_out) == 24, "the answer to GETLK");
 _Static_assert(sizeof(struct fuse_poll_out) == 8, "the answer to POLL");
 
+/* The kernel would take an errno of poll(2) for POLLERR, a loss. */
 void reply_err(struct request *req, int error)
 {
-	request_answer(req, -error, NULL, 0);
+	if (req->in.opcode == FUSE_POLL)
+		reply_poll(req, error == EIO ? POLL_LOST : POLL_ALWAYS);
+	else
+		request_answer(req, -error, NULL, 0);
 }
 
 void reply_none(struct request *req)

@@ -9,6 +9,7 @@
 #include "request/frontend.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 /* 0: success; or an errno, above 0. */
@@ -27,6 +28,10 @@ void reply_buf(struct request *req, const void *bytes, size_t len);
 void reply_write(struct request *req, size_t len);
 /* Answers F_GETLK. */
 void reply_lock(struct request *req, const struct flock *lock);
+/* The events of a file that is always ready; and of a lock file that has lost its lock: select(2)
+ * sees only POLLPRI of them. */
+#define POLL_ALWAYS (POLLIN | POLLOUT)
+#define POLL_LOST (POLL_ALWAYS | POLLERR | POLLHUP | POLLPRI)
 void reply_poll(struct request *req, unsigned events);
 
 /* Adds the next name of a directory to the buffer, behind its `used` bytes. `type`: as in

@@ -232,27 +232,28 @@ _Static_assert((REQUESTS_PER_TURN + 3) * REQUEST_BYTES + READS_PER_TURN * 8 + IN
 static struct request *receive_request(struct loop *loop)
 {
 	struct store *store = loop->front->records.store;
-	void *room = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
+	void *bytes = loop->unrecorded ? NULL : store_request_room(store, REQUEST_BYTES);
+	bool recorded = bytes;
 	struct request *request;
 	ssize_t n;
 
-	if (!room)
+	if (!recorded)
 		store_spoil(store);
 	if (!loop->room)
 		loop->room = request_alloc(REQUEST_BYTES);
 	errno = EAGAIN;
 	if (!loop->room)
 		return NULL;
-	n = read(loop->front->answers.fd, room ? room : request_bytes(loop->room), REQUEST_BYTES);
+	if (!recorded)
+		bytes = (char *)loop->room + offsetof(struct request, in);
+	n = read(loop->front->answers.fd, bytes, REQUEST_BYTES);
 	if (n <= 0)
 		return NULL;
-	if (room)
+	if (recorded)
 		store_request_add(store, (size_t)n);
-	else
-		room = request_bytes(loop->room);
-	request = request_new(loop->front, room, (size_t)n, NULL);
+	request = request_new(loop->front, bytes, (size_t)n, NULL);
 	if (!request) {
-		request = request_new(loop->front, room, (size_t)n, loop->room);
+		request = request_new(loop->front, bytes, (size_t)n, loop->room);
 		loop->room = NULL;
 	}
 	return request;
@@ -299,11 +300,11 @@ static void record(struct loop *loop)
 /* The request was answered, or waits. Its changes are recorded before the answer leaves. */
 static void finish_request(struct loop *loop)
 {
-	if (!answers_are_unsent(loop->front))
+	if (loop->front->answers.len == 0)
 		return;
 	if (mount_records_is_behind(&loop->mount_records))
 		record(loop);
-	answers_emit(loop->front);
+	answers_emit(loop->front, /* closes = */ true);
 }
 
 /* The answers leave before the requests: on one host a lock passes without a request, and its next
@@ -315,7 +316,7 @@ static void finish_turn(struct loop *loop)
 	log_tend();
 	record(loop);
 	guardian_free_released(front->guardian);
-	answers_emit(front);
+	answers_emit(front, /* closes = */ true);
 	/* A file is closed when the kernel does not take the answer to its open. */
 	if (loop->fuse && mount_records_is_behind(&loop->mount_records))
 		record(loop);
@@ -493,7 +494,7 @@ void loop_turn(struct loop *loop, int64_t until_us)
 		wait = min(wait, lc_prepare(front->lc, &fds[POLL_ENSEMBLE]));
 	if (until_us != INT64_MAX)
 		wait = min(wait, until_us - now);
-	if (wait < 0 || (serve && has_read(loop)) || answers_are_unsent(front))
+	if (wait < 0 || (serve && has_read(loop)) || front->answers.len > 0)
 		wait = 0;
 	ts = (struct timespec){.tv_sec = wait / 1000000, .tv_nsec = wait % 1000000 * 1000};
 	if (ppoll(fds, POLLED, &ts, NULL) < 0)
@@ -577,7 +578,7 @@ bool loop_serve(struct loop *loop)
 			contact_tend(&loop->contact, front, loop->options);
 		if (reload_is_under_way(&loop->reload))
 			reload_process(&loop->reload, !loop->deferred && !in_doubt(loop) &&
-			                                      !answers_are_unsent(front));
+			                                      front->answers.len == 0);
 	}
 	finish_turn(loop);
 	free(loop->room);

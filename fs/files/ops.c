@@ -58,7 +58,7 @@ static void forget_inode(fuse_req_t fuse, fuse_ino_t ino, uint64_t lookups)
 {
 	struct request *req = request_of(fuse);
 	forget_lookups(req->front, ino, lookups);
-	reply_none(req);
+	request_end(req, 0);
 }
 
 static void forget_inodes(fuse_req_t fuse, size_t count, struct fuse_forget_data *forgets)
@@ -68,7 +68,7 @@ static void forget_inodes(fuse_req_t fuse, size_t count, struct fuse_forget_data
 
 	for (size_t i = 0; i < count; i++)
 		forget_lookups(front, forgets[i].ino, forgets[i].nlookup);
-	reply_none(req);
+	request_end(req, 0);
 }
 
 /* ---- mkdir, rmdir ---- */

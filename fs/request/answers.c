@@ -16,26 +16,18 @@
 /* The buffer of unsent messages never shrinks below this. */
 #define ROOM_MIN 65536
 
-/* A message that has not left yet: its bytes follow this header. */
+/* A message that has not left yet. */
 struct answer {
-	size_t len;
 	bool opens;
+	_Alignas(uint64_t) struct fuse_out_header header; /* `header.len`: with what follows it */
 };
 
-static size_t size_with(size_t len)
+/* Its bytes in the buffer. */
+static size_t size_of(const struct fuse_out_header *header)
 {
-	size_t align = _Alignof(struct answer);
+	size_t align = _Alignof(struct answer), len = offsetof(struct answer, header) + header->len;
 
-	return sizeof(struct answer) + (len + align - 1) / align * align;
-}
-
-static size_t size_of_all(const struct iovec *iov, int count)
-{
-	size_t len = 0;
-
-	for (int i = 0; i < count; i++)
-		len += iov[i].iov_len;
-	return len;
+	return (len + align - 1) / align * align;
 }
 
 static bool make_answer_room(struct answers *answers, size_t size)
@@ -58,9 +50,9 @@ static bool make_answer_room(struct answers *answers, size_t size)
 }
 
 /* The kernel did not take the answer to an OPEN, or OPENDIR: no RELEASE will come. */
-static void close_unopened(struct frontend *front, const void *bytes)
+static void close_unopened(struct frontend *front, const struct fuse_out_header *header)
 {
-	const struct fuse_open_out *out = (const void *)((const struct fuse_out_header *)bytes + 1);
+	const struct fuse_open_out *out = (const void *)(header + 1);
 	struct open_file *file = open_file_find(front, out->fh);
 
 	if (file)
@@ -77,22 +69,21 @@ static void log_refused(const struct fuse_out_header *header)
 	         header->len, header->error, (uint64_t)header->unique);
 }
 
-static void emit(struct frontend *front, bool closes)
+void answers_emit(struct frontend *front, bool closes)
 {
 	struct answers *answers = &front->answers;
 
 	for (size_t at = 0; at < answers->len;) {
 		const struct answer *answer = (const void *)(answers->unsent + at);
-		const void *bytes = answer + 1;
 
-		at += size_with(answer->len);
-		if (write(answers->fd, bytes, answer->len) >= 0)
+		at += size_of(&answer->header);
+		if (write(answers->fd, &answer->header, answer->header.len) >= 0)
 			continue;
 		if (errno == EINVAL)
-			log_refused(bytes);
+			log_refused(&answer->header);
 		/* This may add an answer and move answers->unsent: `answer` is dead. */
 		if (answer->opens && closes)
-			close_unopened(front, bytes);
+			close_unopened(front, &answer->header);
 	}
 	answers->len = 0;
 	if (answers->room > ROOM_MIN) {
@@ -102,35 +93,34 @@ static void emit(struct frontend *front, bool closes)
 	}
 }
 
-void answers_add(struct frontend *front, bool opens, const struct iovec *iov, int count)
+void answers_add(struct frontend *front, bool opens, const struct fuse_out_header *header,
+                 const void *body)
 {
 	struct answers *answers = &front->answers;
-	struct answer answer = {.len = size_of_all(iov, count), .opens = opens};
-	unsigned char *to;
+	size_t body_len = header->len - sizeof(*header);
+	struct answer *answer;
 
 	if (answers->fd < 0)
 		return;
-	if (!make_answer_room(answers, size_with(answer.len))) {
+	if (!make_answer_room(answers, size_of(header))) {
+		const struct iovec iov[] = {
+			{.iov_base = (void *)header, .iov_len = sizeof(*header)},
+			{.iov_base = (void *)body, .iov_len = body_len},
+		};
+
 		store_spoil(front->records.store);
 		/* Nothing closes files here, since the caller may be at work with one. If the
 		 * mount was aborted, files_end() closes them. */
-		emit(front, /* closes = */ false);
-		(void)!writev(answers->fd, iov, count);
+		answers_emit(front, /* closes = */ false);
+		(void)!writev(answers->fd, iov, 2);
 		return;
 	}
-	to = answers->unsent + answers->len;
-	answers->len += size_with(answer.len);
-	memcpy(to, &answer, sizeof(answer));
-	to += sizeof(answer);
-	for (int i = 0; i < count; i++) {
-		memcpy(to, iov[i].iov_base, iov[i].iov_len);
-		to += iov[i].iov_len;
-	}
-}
-
-bool answers_are_unsent(const struct frontend *front)
-{
-	return front->answers.len > 0;
+	answer = (void *)(answers->unsent + answers->len);
+	answers->len += size_of(header);
+	answer->opens = opens;
+	answer->header = *header;
+	if (body_len > 0)
+		memcpy(&answer->header + 1, body, body_len);
 }
 
 void answers_record(struct frontend *front)
@@ -140,8 +130,9 @@ void answers_record(struct frontend *front)
 	for (size_t at = 0; at < answers->len;) {
 		const struct answer *answer = (const void *)(answers->unsent + at);
 
-		at += size_with(answer->len);
-		if (store_answer(front->records.store, answer->opens, answer + 1, answer->len) < 0)
+		at += size_of(&answer->header);
+		if (store_answer(front->records.store, answer->opens, &answer->header,
+		                 answer->header.len) < 0)
 			return; /* the commit will fail, too */
 	}
 }
@@ -156,11 +147,6 @@ void answers_emit_again(struct frontend *front)
 		(void)!write(front->answers.fd, bytes, len);
 }
 
-void answers_emit(struct frontend *front)
-{
-	emit(front, /* closes = */ true);
-}
-
 void answers_wake_poller(struct frontend *front, uint64_t poller)
 {
 	struct {
@@ -170,10 +156,9 @@ void answers_wake_poller(struct frontend *front, uint64_t poller)
 		.header = {.len = sizeof(notice), .error = FUSE_NOTIFY_POLL},
 		.wakeup = {.kh = poller},
 	};
-	const struct iovec iov = {.iov_base = &notice, .iov_len = sizeof(notice)};
 
 	if (poller)
-		answers_add(front, /* opens = */ false, &iov, 1);
+		answers_add(front, /* opens = */ false, &notice.header, &notice.wakeup);
 }
 
 void answers_wake_all(struct frontend *front)

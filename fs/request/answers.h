@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct frontend;
-struct iovec;
+struct fuse_out_header;
 
 /* The most bytes that are kept back. With more, or without memory, all leave at once, unrecorded:
  * no process can take over from this one any more. */
@@ -21,21 +21,22 @@ struct iovec;
 struct answers {
 	int fd; /* of the kernel's device; -1: closed, no answer is wanted any more */
 	unsigned char *unsent;
-	size_t len, room;
+	size_t len, room; /* bytes that are unsent, and for which there is memory */
 };
 
-/* Copies a message. `opens`: it is an answer that gives the kernel an open file. */
-void answers_add(struct frontend *front, bool opens, const struct iovec *iov, int count);
-bool answers_are_unsent(const struct frontend *front);
+/* Copies a message, whose header says how long the body is. `opens`: it is an answer that gives the
+ * kernel an open file. */
+void answers_add(struct frontend *front, bool opens, const struct fuse_out_header *header,
+                 const void *body);
 /* Tells the kernel that this poller shall poll again. 0: there is no poller. */
 void answers_wake_poller(struct frontend *front, uint64_t poller);
 /* The same for the pollers of all open files. */
 void answers_wake_all(struct frontend *front);
 /* Adds the unsent messages to the next commit of the store. */
 void answers_record(struct frontend *front);
-/* All messages leave, in the order of their coming. Open files that the kernel did not take end:
- * the mount was aborted, and no RELEASE will come. */
-void answers_emit(struct frontend *front);
+/* All messages leave, in the order of their coming. `closes`: open files that the kernel did not
+ * take end, since the mount was aborted, and no RELEASE will come. */
+void answers_emit(struct frontend *front, bool closes);
 /* After a crash: the messages of the store's last commit leave. The kernel refuses an answer that
  * it has already. */
 void answers_emit_again(struct frontend *front);

@@ -23,11 +23,6 @@ void reply_err(struct request *req, int error)
 		request_answer(req, -error, NULL, 0);
 }
 
-void reply_none(struct request *req)
-{
-	request_end(req);
-}
-
 static void split_timeout(double timeout, uint64_t *ret_s, uint32_t *ret_ns)
 {
 	*ret_s = (uint64_t)timeout;

@@ -14,8 +14,6 @@
 
 /* 0: success; or an errno, above 0. */
 void reply_err(struct request *req, int error);
-/* Ends a FORGET, to which the kernel wants no answer. */
-void reply_none(struct request *req);
 /* Answers that a name stands for that node. The kernel need not ask again for so many seconds. */
 void reply_entry(struct request *req, uint64_t ino, const struct stat *st, double entry_timeout,
                  double attr_timeout);

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <utlist.h>
 
 /* Thousands of requests may wait, so the struct stays small. */
@@ -50,11 +49,6 @@ struct request *request_alloc(size_t len)
 	                                           : malloc(offsetof(struct request, in) + len);
 }
 
-void *request_bytes(struct request *request)
-{
-	return (char *)request + offsetof(struct request, in);
-}
-
 struct request *request_new(struct frontend *front, const void *bytes, size_t len,
                             struct request *room)
 {
@@ -63,7 +57,7 @@ struct request *request_new(struct frontend *front, const void *bytes, size_t le
 	if (!request)
 		return NULL;
 	memset(request, 0, offsetof(struct request, in));
-	memmove(request_bytes(request), bytes, len);
+	memmove(&request->in, bytes, len);
 	request->front = front;
 	request->len = (uint32_t)len;
 	request->traced = trace_begin(front, &request->in);
@@ -118,17 +112,12 @@ void requests_finish(struct frontend *front)
 
 /* ---- answers ---- */
 
-static void answered(struct request *request, int error)
-{
-	trace_end(request, error);
-	request_end(request);
-}
-
-void request_end(struct request *request)
+void request_end(struct request *request, int error)
 {
 	fuse_req_t fuse = request->fuse;
 
 	assert(request->state != REQUEST_ANSWERED);
+	trace_end(request, error);
 	request->fuse = NULL;
 	if (request->state == REQUEST_SERVED)
 		request->state = REQUEST_ANSWERED;
@@ -138,11 +127,6 @@ void request_end(struct request *request)
 		fuse_reply_none(fuse);
 }
 
-static bool opens(const struct request *request)
-{
-	return request->in.opcode == FUSE_OPEN || request->in.opcode == FUSE_OPENDIR;
-}
-
 void request_answer(struct request *request, int error, const void *body, size_t len)
 {
 	struct fuse_out_header header = {
@@ -150,13 +134,11 @@ void request_answer(struct request *request, int error, const void *body, size_t
 		.error = error,
 		.unique = request->in.unique,
 	};
-	const struct iovec iov[] = {
-		{.iov_base = &header, .iov_len = sizeof(header)},
-		{.iov_base = (void *)(uintptr_t)body, .iov_len = len},
-	};
+	bool opens = error == 0 &&
+	             (request->in.opcode == FUSE_OPEN || request->in.opcode == FUSE_OPENDIR);
 
-	answers_add(request->front, error == 0 && opens(request), iov, len ? 2 : 1);
-	answered(request, error);
+	answers_add(request->front, opens, &header, body);
+	request_end(request, error);
 }
 
 /* libfuse 3.14.0 does not ask the kernel for parallel lookups, though it says that it does. Then
@@ -184,16 +166,15 @@ static void pass_on(struct request *request)
 
 	while ((n = recv(front->pending.libfuse, bytes, sizeof(bytes), MSG_DONTWAIT)) >=
 	       (ssize_t)sizeof(*header)) {
-		const struct iovec iov = {.iov_base = bytes, .iov_len = (size_t)n};
 		bool own = header->unique == request->in.unique;
 
 		if (own)
 			fix_init_answer(request, bytes, (size_t)n);
 		/* The kernel has had the answer to INIT since the mount. */
 		if (request != front->pending.init)
-			answers_add(front, /* opens = */ false, &iov, 1);
+			answers_add(front, /* opens = */ false, header, header + 1);
 		if (own)
-			answered(request, header->error);
+			request_end(request, header->error);
 	}
 }
 

@@ -65,7 +65,6 @@ int requests_begin(struct frontend *front, struct fuse_session *fuse);
 
 /* Allocates room for a request of so many bytes. NULL: no memory. */
 struct request *request_alloc(size_t len);
-void *request_bytes(struct request *request);
 /* A request of these bytes, which are copied: into `room`, or, if that is NULL, new memory. NULL:
  * no memory. */
 struct request *request_new(struct frontend *front, const void *bytes, size_t len,
@@ -96,8 +95,8 @@ void request_wait(struct request *request, void (*interrupted)(void *owner), voi
 void request_begun(struct request *request);
 /* Answers the request; handlers use reply.h. `error`: 0 or -errno. The request may be gone then. */
 void request_answer(struct request *request, int error, const void *body, size_t len);
-/* Ends a request to which the kernel wants no answer. */
-void request_end(struct request *request);
+/* Ends a request that has its answer, 0 or -errno; or to which the kernel wants none, as FORGET. */
+void request_end(struct request *request, int error);
 
 /* ---- over a reload ---- */
 

@@ -283,7 +283,7 @@ static void turn(int64_t us)
 {
 	behind_run(us);
 	holds_process(&front, true, false);
-	answers_emit(&front);
+	answers_emit(&front, /* closes = */ true);
 	see_answers();
 }
 
@@ -293,7 +293,7 @@ static void serve(const struct fuse_in_header *header)
 
 	MUST(request);
 	request_take(request);
-	answers_emit(&front);
+	answers_emit(&front, /* closes = */ true);
 	see_answers();
 }
 

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static struct frontend front;
@@ -78,9 +77,8 @@ static int end(void **state)
 static void keep(uint64_t unique, bool opens, void *body, size_t len)
 {
 	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + len), .unique = unique};
-	const struct iovec iov[] = {{&header, sizeof(header)}, {body, len}};
 
-	answers_add(&front, opens, iov, 2);
+	answers_add(&front, opens, &header, body);
 	header.unique = 0; /* the bytes are the caller's */
 }
 
@@ -110,12 +108,12 @@ static void kept_until_the_end(void **state)
 
 	(void)state;
 	for (int turn = 0; turn < 3; turn++) {
-		assert_false(answers_are_unsent(&front));
+		assert_int_equal(front.answers.len, 0);
 		for (size_t i = 0; i < LENGTH(texts); i++)
 			keep(i + 1, false, texts[i], strlen(texts[i]));
-		assert_true(answers_are_unsent(&front));
+		assert_true(front.answers.len > 0);
 		assert_int_equal(written(), at);
-		answers_emit(&front);
+		answers_emit(&front, /* closes = */ true);
 		for (size_t i = 0; i < LENGTH(texts); i++)
 			check_written(&at, i + 1, texts[i], strlen(texts[i]));
 		assert_int_equal(written(), at);
@@ -135,11 +133,11 @@ static void open_files_that_nobody_took(void **state)
 	out.fh = 78;
 	keep(3, true, &out, sizeof(out));
 	assert_int_equal(refused_count, 0);
-	answers_emit(&front);
+	answers_emit(&front, /* closes = */ true);
 	assert_int_equal(refused_count, 2);
 	assert_int_equal(refused[0], 77);
 	assert_int_equal(refused[1], 78);
-	assert_false(answers_are_unsent(&front));
+	assert_int_equal(front.answers.len, 0);
 }
 
 /* Writing to a timer is EINVAL, as writing an answer of a wrong length is. */
@@ -153,13 +151,13 @@ static void an_answer_that_cannot_be_read(void **state)
 	told = 0;
 	keep(1, false, &out, sizeof(out));
 	keep(2, true, &out, sizeof(out));
-	answers_emit(&front);
+	answers_emit(&front, /* closes = */ true);
 	assert_int_equal(told, 2);
 	assert_int_equal(refused_count, 1);
 	close(front.answers.fd);
 	front.answers.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	keep(3, false, &out, sizeof(out));
-	answers_emit(&front);
+	answers_emit(&front, /* closes = */ true);
 	assert_int_equal(told, 2); /* EBADF */
 }
 
@@ -176,10 +174,10 @@ static void too_much_leaves_at_once(void **state)
 		keep(++count, false, text, sizeof(text));
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
-	assert_false(answers_are_unsent(&front));
+	assert_int_equal(front.answers.len, 0);
 	assert_true(store_spoilt(front.records.store));
 	keep(++count, false, text, sizeof(text));
-	answers_emit(&front);
+	answers_emit(&front, /* closes = */ true);
 	for (uint64_t i = 1; i <= count; i++)
 		check_written(&at, i, text, sizeof(text));
 	assert_int_equal(written(), at);
@@ -218,8 +216,8 @@ static void nobody_is_there(void **state)
 	keep(1, false, text, sizeof(text));
 	answers_end(&front);
 	keep(2, true, text, sizeof(text));
-	assert_false(answers_are_unsent(&front));
-	answers_emit(&front);
+	assert_int_equal(front.answers.len, 0);
+	answers_emit(&front, /* closes = */ true);
 	assert_int_equal(refused_count, 0);
 }
 

@@ -4,7 +4,7 @@
  * chown(2) make of it.
  *
  * A lock has one owner and two modes: the directory's, and one for all its lock files. They are
- * kept in ZooKeeper. An answer is good for TIMEOUT_S, for all files of the lock together. So a
+ * kept in ZooKeeper. An answer is good for TIMEOUT_US, for all files of the lock together. So a
  * change shows on every host after that time. The engine remembers the locks that are used here,
  * and drops what it remembers when it hears of a change: it may answer as if it had asked the
  * ensemble right now.
@@ -20,9 +20,10 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-static struct timespec to_timespec(int64_t ms)
+static void set_times(struct fuse_attr *attr, int64_t ms)
 {
-	return (struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	attr->atime = attr->mtime = attr->ctime = (uint64_t)(ms / 1000);
+	attr->atimensec = attr->mtimensec = attr->ctimensec = (uint32_t)(ms % 1000 * 1000000);
 }
 
 /* The lock a file belongs to; the root if it belongs to none. */
@@ -87,59 +88,53 @@ struct node *attributes_node(struct frontend *front, struct node *parent, const 
 	return node;
 }
 
-/* fusermount3 mounts for a user over each directory that the user may write to, but for sticky ones
- * of others. Only the owners remove a lock anyhow. Where the kernel refuses O_CREAT in sticky
- * directories (fs.protected_regular) it allows files of the directory's owner, as all lock files
- * are. */
-static mode_t directory_mode(mode_t mode)
-{
-	return S_IFDIR | mode | (mode & 0022 ? S_ISVTX : 0);
-}
-
 /* A lock file has size 0: grep, tar and file(1) leave it alone. */
-void attributes(const struct frontend *front, const struct node *node, struct stat *ret_stat)
+struct fuse_attr attributes(const struct frontend *front, const struct node *node)
 {
 	const struct node *lock = lock_of(node);
 	const struct fixed_file *fixed = fixed_of(node->kind);
 	struct lc_attributes owner = attributes_of_lock(front, lock);
-	struct stat st = {
-		.st_ino = node->ino,
-		.st_mode = fixed ? fixed->mode : S_IFDIR | 0755,
-		.st_nlink = 1,
-		.st_uid = owner.uid,
-		.st_gid = owner.gid,
-		.st_size = fixed ? fixed->size : 0,
-		.st_blksize = 4096,
+	struct fuse_attr attr = {
+		.ino = node->ino,
+		.mode = fixed ? fixed->mode : S_IFDIR | 0755,
+		.nlink = 1,
+		.uid = owner.uid,
+		.gid = owner.gid,
+		.size = fixed ? (uint64_t)fixed->size : 0,
+		.blksize = 4096,
 	};
 
 	if (lock->kind == NODE_LOCK) {
-		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(lock->info.mtime_ms);
+		set_times(&attr, lock->info.mtime_ms);
 	} else {
-		st.st_uid = front->uid;
-		st.st_gid = front->gid;
+		attr.uid = front->uid;
+		attr.gid = front->gid;
 	}
 	/* Its text is made when it is opened. A collector of metrics does not believe one that is
 	 * old. */
 	if (fixed && fixed->in == NODE_ABOUT)
-		st.st_ctim = st.st_mtim = st.st_atim =
-			to_timespec(clock_read_ns(CLOCK_REALTIME) / 1000000);
+		set_times(&attr, clock_read_ns(CLOCK_REALTIME) / 1000000);
 	if (node->kind == NODE_LOCK) {
-		st.st_mode = directory_mode(owner.mode);
+		/* fusermount3 mounts for a user over each directory that the user may write to, but
+		 * for sticky ones of others. Only the owners remove a lock anyhow. Where the kernel
+		 * refuses O_CREAT in sticky directories (fs.protected_regular) it allows files of
+		 * the directory's owner, as all lock files are. */
+		attr.mode = S_IFDIR | owner.mode | (owner.mode & 0022 ? S_ISVTX : 0);
 	} else if (node->kind == NODE_LOCK_FILE || node->kind == NODE_VALUE) {
-		st.st_mode = S_IFREG | owner.lock_file_mode;
+		attr.mode = S_IFREG | owner.lock_file_mode;
 	} else if (node->kind == NODE_ENTRY) {
-		st.st_mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
+		attr.mode = S_IFREG | 0666 | (node->entry.held ? 0111 : 0);
 		/* Data that other clients wrote is not believed. */
-		st.st_uid =
+		attr.uid =
 			node->entry.of_mount && node->entry.uid >= 0 ? (uid_t)node->entry.uid : 0;
-		st.st_gid = st.st_uid;
-		st.st_size = VIEW_SIZE;
-		st.st_ctim = st.st_mtim = st.st_atim = to_timespec(node->entry.since_ms);
+		attr.gid = attr.uid;
+		attr.size = VIEW_SIZE;
+		set_times(&attr, node->entry.since_ms);
 	}
 	/* wc -c and tail -c jump to near the end of a file that is larger than a block. */
-	if (st.st_size > st.st_blksize)
-		st.st_blksize = (blksize_t)st.st_size;
-	*ret_stat = st;
+	if (attr.size > attr.blksize)
+		attr.blksize = (uint32_t)attr.size;
+	return attr;
 }
 
 /* ---- reading them ---- */
@@ -150,22 +145,21 @@ static bool may_change(const struct node *node)
 	return node->kind != NODE_ENTRY && lock_of(node)->kind == NODE_LOCK;
 }
 
-double attributes_timeout(const struct frontend *front, const struct node *node)
+int64_t attributes_timeout_us(const struct frontend *front, const struct node *node)
 {
-	double left;
+	int64_t left_us;
 
 	if (!may_change(node))
-		return TIMEOUT_S;
-	left = TIMEOUT_S - (double)(front->clock_us() - lock_of(node)->info_us) / 1e6;
-	return left > 0 ? left : 0;
+		return TIMEOUT_US;
+	left_us = TIMEOUT_US - (front->clock_us() - lock_of(node)->info_us);
+	return left_us > 0 ? left_us : 0;
 }
 
 static void reply_attributes(struct frontend *front, struct request *req, const struct node *node)
 {
-	struct stat st;
+	struct fuse_attr attr = attributes(front, node);
 
-	attributes(front, node, &st);
-	reply_attr(req, &st, attributes_timeout(front, node));
+	reply_attr(req, &attr, attributes_timeout_us(front, node));
 }
 
 /* A request for a file of the lock is answered from memory if need be: the file of a held
@@ -203,7 +197,7 @@ void attributes_get(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi)
 		return;
 	crowded = absent_is_crowded(&front->lists->absents, ino, uid, front->clock_us());
 	if (!may_change(node) || !lc_ready(front->lc) ||
-	    ((node->kind != NODE_LOCK || crowded) && attributes_timeout(front, node) > 0)) {
+	    ((node->kind != NODE_LOCK || crowded) && attributes_timeout_us(front, node) > 0)) {
 		reply_attributes(front, req, node);
 		return;
 	}
@@ -316,11 +310,11 @@ void attributes_set(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int to
 	struct request *req = request_of(fuse);
 	struct frontend *front = req->front;
 	struct node *node = node_asked(req, ino);
-	struct stat st;
+	struct fuse_attr is;
 
 	if (!node)
 		return;
-	attributes(front, node, &st);
+	is = attributes(front, node);
 	if (sets_times(to_set))
 		reply_err(req, EPERM);
 	else if (node->kind == NODE_VALUE && (to_set & FUSE_SET_ATTR_SIZE))
@@ -330,9 +324,9 @@ void attributes_set(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int to
 	         (to_set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		set_of_lock(front, req, node, wanted, to_set);
 	else if (((to_set & FUSE_SET_ATTR_MODE) &&
-	          (wanted->st_mode & 07777) != (st.st_mode & 07777)) ||
-	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != st.st_uid) ||
-	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != st.st_gid))
+	          (wanted->st_mode & 07777) != (is.mode & 07777)) ||
+	         ((to_set & FUSE_SET_ATTR_UID) && wanted->st_uid != is.uid) ||
+	         ((to_set & FUSE_SET_ATTR_GID) && wanted->st_gid != is.gid))
 		reply_err(req, EPERM);
 	else
 		reply_attributes(front, req, node);

@@ -7,8 +7,8 @@
 
 #include "request/frontend.h"
 
-#define TIMEOUT_S 1.0            /* changes of another host show after this */
-#define TIMEOUT_STATIC_S 86400.0 /* names that every lock has */
+#define TIMEOUT_US INT64_C(1000000)            /* changes of another host show after this */
+#define TIMEOUT_STATIC_US INT64_C(86400000000) /* names that every lock has */
 
 /* A user that may write in a directory may take the lock; a user that may take it may read its
  * token. */
@@ -22,9 +22,9 @@ struct node *attributes_node(struct frontend *front, struct node *parent, const 
 void attributes_learn(const struct frontend *front, struct node *lock,
                       const struct lc_lock_info *info);
 void attributes_unlearn(const struct frontend *front, struct node *lock);
-void attributes(const struct frontend *front, const struct node *node, struct stat *ret_stat);
-/* How long the kernel may go on believing them, in seconds. */
-double attributes_timeout(const struct frontend *front, const struct node *node);
+struct fuse_attr attributes(const struct frontend *front, const struct node *node);
+/* How long the kernel may go on believing them. */
+int64_t attributes_timeout_us(const struct frontend *front, const struct node *node);
 
 void attributes_get(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *fi);
 void attributes_set(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int to_set,

@@ -19,16 +19,15 @@
 static void reply_node(struct frontend *front, struct request *req, struct node *node)
 {
 	bool fixed = node->kind != NODE_LOCK && node->kind != NODE_ENTRY;
-	double left = attributes_timeout(front, node);
-	struct stat st;
+	int64_t left_us = attributes_timeout_us(front, node);
+	struct fuse_attr attr = attributes(front, node);
 
-	attributes(front, node, &st);
 	node_looked_up(front->nodes, node);
-	reply_entry(req, node->ino, &st,
-	            fixed         ? TIMEOUT_STATIC_S
-	            : node->swept ? left
-	                          : TIMEOUT_S,
-	            left);
+	reply_entry(req, &attr,
+	            fixed         ? TIMEOUT_STATIC_US
+	            : node->swept ? left_us
+	                          : TIMEOUT_US,
+	            left_us);
 	node->swept = false;
 	node_unref(front->nodes, node);
 }

@@ -105,7 +105,7 @@ static struct lc_attributes new_attributes(const struct frontend *front, const s
 /* The look-up of the path has told of the lock. */
 static bool is_seen(const struct frontend *front, const struct node *lock)
 {
-	return lock->known && attributes_timeout(front, lock) > 0;
+	return lock->known && attributes_timeout_us(front, lock) > 0;
 }
 
 /* What the look-up of the path has told of the lock above. NULL: nothing, or too long ago. The new

@@ -79,9 +79,9 @@ static bool is_needless(const struct frontend *front, const struct node *directo
 	const struct node *node = node_child(front->nodes, directory, name);
 	struct lc_lock_info info;
 
-	return fixed_find(directory->kind, name) ||
-	       (node && node->known &&
-	        (attributes_timeout(front, node) > 0 || lc_recall(front->lc, node->lock, &info)));
+	return fixed_find(directory->kind, name) || (node && node->known &&
+	                                             (attributes_timeout_us(front, node) > 0 ||
+	                                              lc_recall(front->lc, node->lock, &info)));
 }
 
 /* False: no memory. */
@@ -153,5 +153,5 @@ bool sweep_ask(struct frontend *front, struct node *directory, const char *name,
 
 bool sweep_knows(const struct frontend *front, const struct node *lock)
 {
-	return lock->swept && attributes_timeout(front, lock) > 0;
+	return lock->swept && attributes_timeout_us(front, lock) > 0;
 }

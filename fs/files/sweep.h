@@ -4,7 +4,7 @@
  *
  * ls -l, ls --color and find look up each name that a listing has shown, one at a time. Who looks
  * up names in the order of the listing has the next ones asked about together with it, more of them
- * each time. What is found is told to one look-up, while it is not older than TIMEOUT_S.
+ * each time. What is found is told to one look-up, while it is not older than TIMEOUT_US.
  */
 #ifndef FS_SWEEP_H
 #define FS_SWEEP_H

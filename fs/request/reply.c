@@ -23,48 +23,29 @@ void reply_err(struct request *req, int error)
 		request_answer(req, -error, NULL, 0);
 }
 
-static void split_timeout(double timeout, uint64_t *ret_s, uint32_t *ret_ns)
+void reply_entry(struct request *req, const struct fuse_attr *attr, int64_t name_us,
+                 int64_t attr_us)
 {
-	*ret_s = (uint64_t)timeout;
-	*ret_ns = (uint32_t)((timeout - (double)*ret_s) * 1e9);
-}
-
-static struct fuse_attr attr_of(const struct stat *st)
-{
-	return (struct fuse_attr){
-		.ino = st->st_ino,
-		.size = (uint64_t)st->st_size,
-		.blocks = (uint64_t)st->st_blocks,
-		.atime = (uint64_t)st->st_atim.tv_sec,
-		.mtime = (uint64_t)st->st_mtim.tv_sec,
-		.ctime = (uint64_t)st->st_ctim.tv_sec,
-		.atimensec = (uint32_t)st->st_atim.tv_nsec,
-		.mtimensec = (uint32_t)st->st_mtim.tv_nsec,
-		.ctimensec = (uint32_t)st->st_ctim.tv_nsec,
-		.mode = st->st_mode,
-		.nlink = (uint32_t)st->st_nlink,
-		.uid = st->st_uid,
-		.gid = st->st_gid,
-		.rdev = (uint32_t)st->st_rdev,
-		.blksize = (uint32_t)st->st_blksize,
+	const struct fuse_entry_out out = {
+		.nodeid = attr->ino,
+		.entry_valid = (uint64_t)(name_us / 1000000),
+		.entry_valid_nsec = (uint32_t)(name_us % 1000000 * 1000),
+		.attr_valid = (uint64_t)(attr_us / 1000000),
+		.attr_valid_nsec = (uint32_t)(attr_us % 1000000 * 1000),
+		.attr = *attr,
 	};
-}
 
-void reply_entry(struct request *req, uint64_t ino, const struct stat *st, double entry_timeout,
-                 double attr_timeout)
-{
-	struct fuse_entry_out out = {.nodeid = ino, .attr = attr_of(st)};
-
-	split_timeout(entry_timeout, &out.entry_valid, &out.entry_valid_nsec);
-	split_timeout(attr_timeout, &out.attr_valid, &out.attr_valid_nsec);
 	request_answer(req, 0, &out, sizeof(out));
 }
 
-void reply_attr(struct request *req, const struct stat *st, double timeout)
+void reply_attr(struct request *req, const struct fuse_attr *attr, int64_t attr_us)
 {
-	struct fuse_attr_out out = {.attr = attr_of(st)};
+	const struct fuse_attr_out out = {
+		.attr_valid = (uint64_t)(attr_us / 1000000),
+		.attr_valid_nsec = (uint32_t)(attr_us % 1000000 * 1000),
+		.attr = *attr,
+	};
 
-	split_timeout(timeout, &out.attr_valid, &out.attr_valid_nsec);
 	request_answer(req, 0, &out, sizeof(out));
 }
 

@@ -14,10 +14,11 @@
 
 /* 0: success; or an errno, above 0. */
 void reply_err(struct request *req, int error);
-/* Answers that a name stands for that node. The kernel need not ask again for so many seconds. */
-void reply_entry(struct request *req, uint64_t ino, const struct stat *st, double entry_timeout,
-                 double attr_timeout);
-void reply_attr(struct request *req, const struct stat *st, double timeout);
+/* Answers that a name stands for the node with these attributes. The kernel need not ask again for
+ * the name, or for the attributes, so long. */
+void reply_entry(struct request *req, const struct fuse_attr *attr, int64_t name_us,
+                 int64_t attr_us);
+void reply_attr(struct request *req, const struct fuse_attr *attr, int64_t attr_us);
 /* Answers OPEN and OPENDIR. `r` below 0: this error is the answer, and the file ends, unless it
  * is NULL. */
 void reply_open(struct request *req, struct open_file *file, int r);

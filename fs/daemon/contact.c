@@ -98,7 +98,7 @@ static void follow(struct contact *contact, const struct frontend *front,
 			contact->since_ms = clock_read_ns(CLOCK_REALTIME) / 1000000;
 	}
 	if (is || status->elsewhere) /* after a reload it is not known at first */
-		store_set_elsewhere(front->records.store, status->elsewhere);
+		store_head(front->records.store)->elsewhere = status->elsewhere;
 	contact->is = is;
 	if (is)
 		contact->away_us = -1;

@@ -67,7 +67,7 @@ static void set_deadline(void *ctx, int64_t deadline_us)
 {
 	const struct loop *loop = ctx;
 
-	store_set_deadline(loop->front->records.store, deadline_us);
+	store_head(loop->front->records.store)->deadline_us = deadline_us;
 	guardian_deadline(loop->front->guardian, deadline_us);
 }
 

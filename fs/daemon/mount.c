@@ -94,7 +94,7 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 		"the kernel's connection was ended by force (umount -f, or an abort): the mount is "
 		"lost, with %u lock%s held%s",
 		status.holders, status.holders == 1 ? "" : "s",
-		store_elsewhere(loop->front->records.store) ? ", " STORE_ELSEWHERE : "");
+		store_head(loop->front->records.store)->elsewhere ? ", " STORE_ELSEWHERE : "");
 	return true;
 }
 
@@ -233,7 +233,7 @@ int mount_serve(struct loop *loop, struct mount *mount)
 	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
 	is_open = ask_for_open(loop, mount);
 	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))
-		status = store_elsewhere(front->records.store) ? EXIT_USAGE : EXIT_MOUNT;
+		status = store_head(front->records.store)->elsewhere ? EXIT_USAGE : EXIT_MOUNT;
 	else
 		log_line(LC_INFO,
 		         loop->terms > 1 || loop->stage == LOOP_OVER ? "leaving" : "unmounted");

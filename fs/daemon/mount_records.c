@@ -252,7 +252,7 @@ void mount_records_check(struct mount_records *mount_records)
 	unsigned kind;
 
 	if (!mount_records->front->pending.init || mount_records_is_behind(mount_records) ||
-	    store_spoilt(records->store) ||
+	    store_head(records->store)->spoilt ||
 	    (records->count >= CHECKED_OBJECTS && ++turns % CHECKED_OBJECTS != 0))
 		return;
 	if (records_check(records, &kind, &why))

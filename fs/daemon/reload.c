@@ -216,7 +216,8 @@ static void take_options(struct reload *reload)
 	reload->mount_records->args = reload->args;
 	reload->mount_records->args_len = reload->args_len;
 	(void)mount_records_write(reload->mount_records, /* all = */ true);
-	guardian_deadline(reload->front->guardian, store_deadline(reload->front->records.store));
+	guardian_deadline(reload->front->guardian,
+	                  store_head(reload->front->records.store)->deadline_us);
 }
 
 void reload_done(struct reload *reload)

@@ -98,7 +98,7 @@ static void return_gifts(struct supervisor *supervisor)
 
 static int64_t lease_left(const struct supervisor *supervisor, int64_t now_us)
 {
-	int64_t deadline_us = store_deadline(supervisor->config->store);
+	int64_t deadline_us = store_head(supervisor->config->store)->deadline_us;
 
 	return deadline_us > now_us ? deadline_us - now_us : 0;
 }
@@ -225,23 +225,23 @@ static const char *why_nobody_can(const struct supervisor *supervisor, int64_t n
 	if (supervisor->gifts[SUPERVISOR_DEVICE].fd < 0 ||
 	    supervisor->gifts[SUPERVISOR_PROGRAM].fd < 0)
 		return "the keeper lacks what a new daemon needs";
-	if (store_spoilt(store))
+	if (store_head(store)->spoilt)
 		return "the daemon's record is incomplete";
 	/* Another program that fails without a lease costs nothing: the former one goes on. */
 	if (supervisor->stage == SUPERVISOR_RELOADS || lease_left(supervisor, now_us) > 0)
 		return NULL;
-	if (store_elsewhere(store))
+	if (store_head(store)->elsewhere)
 		return STORE_ELSEWHERE;
-	return store_deadline(store) == INT64_MIN ? NULL : "the lease is over";
+	return store_head(store)->deadline_us == INT64_MIN ? NULL : "the lease is over";
 }
 
 /* Ends the supervisor: the mount is lost. The exit status is the daemon's, or tells
- * store_elsewhere(). */
+ * `elsewhere` of its head. */
 static _Noreturn void lose_mount(struct supervisor *supervisor)
 {
 	return_gifts(supervisor);
-	end_as(store_elsewhere(supervisor->config->store) ? W_EXITCODE(EXIT_USAGE, 0)
-	                                                  : supervisor->crash);
+	end_as(store_head(supervisor->config->store)->elsewhere ? W_EXITCODE(EXIT_USAGE, 0)
+	                                                        : supervisor->crash);
 }
 
 /* Why the program that a signal has ended is not started again; NULL: it is. */
@@ -250,7 +250,7 @@ static const char *why_not_again(struct supervisor *supervisor, int64_t now_us)
 	uint64_t before = supervisor->crashed_by;
 	int crashes = count_crash(supervisor, now_us);
 
-	supervisor->crashed_by = store_serving(supervisor->config->store);
+	supervisor->crashed_by = store_head(supervisor->config->store)->serving;
 	if (before != 0 && supervisor->crashed_by == before)
 		return "the same request has ended two daemons";
 	return crashes < CRASHES_MAX ? NULL : "too many crashes within the session timeout";
@@ -346,7 +346,8 @@ static void say_what_ended(const struct supervisor *supervisor)
 /* The daemon, which served or was to, has ended. */
 static void go_on(struct supervisor *supervisor, int status)
 {
-	int64_t now_us = clock_now_us(), deadline_us = store_deadline(supervisor->config->store);
+	int64_t now_us = clock_now_us(),
+		deadline_us = store_head(supervisor->config->store)->deadline_us;
 	const char *why = why_nobody_can(supervisor, now_us);
 
 	/* Another program's end is no crash of this one. */
@@ -358,7 +359,7 @@ static void go_on(struct supervisor *supervisor, int status)
 		say_what_ended(supervisor);
 		/* The next daemon may crash before it serves a request: then no request is to
 		 * blame. */
-		store_set_serving(supervisor->config->store, 0);
+		store_head(supervisor->config->store)->serving = 0;
 		supervisor->until_us =
 			supervisor->stage == SUPERVISOR_RELOADS || deadline_us == INT64_MIN
 				? limit_by(now_us, lease_left(supervisor, now_us))

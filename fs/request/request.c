@@ -199,10 +199,10 @@ bool request_serve(struct request *request)
 		record_touch(&request->record);
 	request->begun = false;
 	front->pending.now = request;
-	store_set_serving(front->records.store, request->in.unique);
+	store_head(front->records.store)->serving = request->in.unique;
 	fuse_session_process_buf(front->pending.fuse, &buffer);
 	pass_on(request);
-	store_set_serving(front->records.store, 0);
+	store_head(front->records.store)->serving = 0;
 	front->pending.now = NULL;
 	if (request->state == REQUEST_ANSWERED || !is_question(request))
 		return true;

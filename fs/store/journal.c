@@ -172,8 +172,11 @@ int journal_create(struct journal *journal, const char **ret_call)
 		journal_close(journal);
 		return r;
 	}
-	*journal->head =
-		(struct journal_head){.magic = MAGIC, .version = VERSION, .deadline_us = INT64_MIN};
+	*journal->head = (struct journal_head){
+		.magic = MAGIC,
+		.version = VERSION,
+		.of_store.deadline_us = INT64_MIN,
+	};
 	return 0;
 }
 
@@ -208,7 +211,7 @@ static const char *check_head(const struct journal *journal)
 		return "this is not the state of a zklockfs";
 	if (journal->head->version != VERSION)
 		return "the state is of another version";
-	return journal->head->spoilt ? "the state was given up" : NULL;
+	return journal->head->of_store.spoilt ? "the state was given up" : NULL;
 }
 
 /* How many bytes of a half were ever written to, from its beginning on. */

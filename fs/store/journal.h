@@ -21,8 +21,6 @@
 
 #include "store/store.h"
 
-#include <stdatomic.h>
-
 /* The bytes of a half: no store has more records than fit in it. */
 #define JOURNAL_HALF_BYTES ((size_t)(sizeof(void *) < 8 ? 128 : 256) * 1024 * 1024)
 /* The kind of an answer; the key is its tag. */
@@ -48,14 +46,10 @@ struct journal_half {
 	size_t room;  /* populated */
 };
 
-/* `commit` apart, these take effect at once, and not by a commit. */
 struct journal_head {
 	uint64_t magic, version;
 	_Alignas(64) _Atomic uint64_t commit;
-	_Atomic int64_t deadline_us;
-	_Atomic uint64_t serving;
-	_Atomic uint64_t spoilt;
-	_Atomic uint64_t elsewhere;
+	struct store_head of_store;
 };
 
 struct journal {

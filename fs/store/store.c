@@ -18,7 +18,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +48,6 @@ struct store {
 		size_t row;
 	} next;
 	int error; /* of a change: the commit fails; 0 */
-	bool spoilt;
 };
 
 /* ---- the index ---- */
@@ -259,11 +257,6 @@ int store_fd(const struct store *store)
 
 /* ---- records ---- */
 
-static unsigned other_half(const struct store *store)
-{
-	return !store->journal.good;
-}
-
 /* Behind the last commit; in both halves while records are moved: then this one is. Returns the
  * bytes there. NULL: the commit fails. */
 static const unsigned char *append(struct store *store, const struct journal_item *item,
@@ -271,46 +264,39 @@ static const unsigned char *append(struct store *store, const struct journal_ite
 {
 	struct journal *journal = &store->journal;
 	const unsigned char *there = NULL;
-	int r = store->spoilt ? -EIO : journal_append(journal, journal->good, item, bytes, &there);
+	int r = store_head(store)->spoilt
+	                ? -EIO
+	                : journal_append(journal, journal->good, item, bytes, &there);
 
 	if (r == 0 && store->moves)
-		r = journal_append(journal, other_half(store), item, bytes, &there);
+		r = journal_append(journal, !journal->good, item, bytes, &there);
 	if (r == 0)
 		return there;
 	store->error = r;
 	return NULL;
 }
 
-static bool has_bytes(const struct index_entry *entry, const void *bytes, size_t len)
-{
-	return entry->bytes && entry->len == len &&
-	       (len == 0 || memcmp(entry->bytes, bytes, len) == 0);
-}
-
-static void put_new_bytes(struct store *store, struct index_entry *entry, const void *bytes,
-                          uint32_t len)
-{
-	const struct journal_item item = {
-		.kind = entry->kind, .len = len, .key = entry->key.number};
-	const unsigned char *there = append(store, &item, bytes);
-
-	if (there)
-		learn_bytes(store, entry, there, len);
-	else if (!entry->bytes)
-		forget_entry(store, entry);
-}
-
 void store_put(struct store *store, unsigned kind, uint64_t key, const void *bytes, size_t len)
 {
+	const struct journal_item item = {.kind = kind, .len = (uint32_t)len, .key = key};
 	struct index_entry *entry = find_entry(store, kind, key);
+	const unsigned char *there;
 
 	assert(kind > 0 && kind <= STORE_KIND_MAX && !store->journal.copy);
 	if (!entry && len <= STORE_RECORD_BYTES)
 		entry = add_entry(store, kind, key);
-	if (!entry || len > STORE_RECORD_BYTES)
+	if (!entry || len > STORE_RECORD_BYTES) {
 		store->error = -ENOMEM;
-	else if (!has_bytes(entry, bytes, len))
-		put_new_bytes(store, entry, bytes, (uint32_t)len);
+		return;
+	}
+	if (entry->bytes && entry->len == len &&
+	    (len == 0 || memcmp(entry->bytes, bytes, len) == 0))
+		return;
+	there = append(store, &item, bytes);
+	if (there)
+		learn_bytes(store, entry, there, item.len);
+	else if (!entry->bytes)
+		forget_entry(store, entry);
 }
 
 void store_drop(struct store *store, unsigned kind, uint64_t key)
@@ -397,12 +383,6 @@ const struct records_memory store_memory = {store_put, store_drop, store_get, st
 
 /* ---- moving to the other half ---- */
 
-static bool is_too_long(const struct store *store)
-{
-	return store->journal.halves[store->journal.good].len >
-	       store->live + store->live / 2 + SPARE;
-}
-
 static bool is_in_half(const struct store *store, const struct index_entry *entry, unsigned half)
 {
 	const unsigned char *bytes = store->journal.halves[half].bytes;
@@ -453,17 +433,10 @@ static int move_slice(struct store *store, unsigned half)
 
 /* ---- the commit ---- */
 
-static void begin_to_move(struct store *store)
-{
-	store->moves = true;
-	store->next.kind = 0;
-	store->next.row = 0;
-}
-
 static int commit_changes(struct store *store)
 {
 	struct journal *journal = &store->journal;
-	unsigned good = journal->good, other = other_half(store);
+	unsigned good = journal->good, other = !good;
 	bool arrives = false;
 	int r = store->error;
 
@@ -480,24 +453,27 @@ static int commit_changes(struct store *store)
 		return r;
 	journal_commit(journal, arrives ? other : good);
 	store->moves &= !arrives;
-	if (!store->moves)
-		journal_give_back(journal);
-	if (!store->moves && is_too_long(store))
-		begin_to_move(store);
+	if (store->moves)
+		return 0;
+	journal_give_back(journal);
+	if (journal->halves[journal->good].len > store->live + store->live / 2 + SPARE) {
+		store->moves = true;
+		store->next.kind = 0;
+		store->next.row = 0;
+	}
 	return 0;
 }
 
 void store_spoil(struct store *store)
 {
-	store->spoilt = true;
-	atomic_store_explicit(&store->journal.head->spoilt, 1, memory_order_release);
+	store_head(store)->spoilt = true;
 }
 
 int store_commit(struct store *store)
 {
 	int r;
 
-	if (store->spoilt)
+	if (store_head(store)->spoilt)
 		return -EIO;
 	if (!store_is_behind(store) && store->journal.requests == 0)
 		return 0;
@@ -550,39 +526,7 @@ bool store_next_request(const struct store *store, size_t *at, const void **ret_
 	return journal_next_request(&store->journal, at, ret_bytes, ret_len);
 }
 
-/* ---- the head ---- */
-
-void store_set_deadline(struct store *store, int64_t us)
+struct store_head *store_head(const struct store *store)
 {
-	atomic_store_explicit(&store->journal.head->deadline_us, us, memory_order_release);
-}
-
-int64_t store_deadline(const struct store *store)
-{
-	return atomic_load_explicit(&store->journal.head->deadline_us, memory_order_acquire);
-}
-
-void store_set_serving(struct store *store, uint64_t unique)
-{
-	atomic_store_explicit(&store->journal.head->serving, unique, memory_order_release);
-}
-
-uint64_t store_serving(const struct store *store)
-{
-	return atomic_load_explicit(&store->journal.head->serving, memory_order_acquire);
-}
-
-bool store_spoilt(const struct store *store)
-{
-	return atomic_load_explicit(&store->journal.head->spoilt, memory_order_acquire);
-}
-
-void store_set_elsewhere(struct store *store, bool elsewhere)
-{
-	atomic_store_explicit(&store->journal.head->elsewhere, elsewhere, memory_order_release);
-}
-
-bool store_elsewhere(const struct store *store)
-{
-	return atomic_load_explicit(&store->journal.head->elsewhere, memory_order_acquire);
+	return &store->journal.head->of_store;
 }

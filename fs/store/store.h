@@ -15,6 +15,7 @@
 
 #include "pure/records.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -84,22 +85,21 @@ void store_request_add(struct store *store, size_t len);
 bool store_next_request(const struct store *store, size_t *at, const void **ret_bytes,
                         size_t *ret_len);
 
-/* ---- the head: written at once, not by a commit ---- */
+/* ---- the head ---- */
 
-/* The end of the lease. INT64_MIN at first. */
-void store_set_deadline(struct store *store, int64_t us);
-int64_t store_deadline(const struct store *store);
-/* The request that is being served; 0: none. */
-void store_set_serving(struct store *store, uint64_t unique);
-uint64_t store_serving(const struct store *store);
-/* The servers that answer are of another ensemble. Who starts a mount accepts that: so one that
- * ends there without being told to ends with EXIT_USAGE, after which systemd starts no other. */
+/* What takes effect at once, and not by a commit. */
+struct store_head {
+	_Atomic int64_t deadline_us; /* the end of the lease; INT64_MIN at first */
+	_Atomic uint64_t serving;    /* the request that is being served; 0: none */
+	_Atomic uint64_t spoilt;     /* no process is to go on with it: store_spoil() */
+	_Atomic uint64_t elsewhere;  /* the servers that answer are of another ensemble */
+};
+
+struct store_head *store_head(const struct store *store);
+void store_spoil(struct store *store);
+/* Who starts a mount accepts another ensemble: so one that ends there without being told to ends
+ * with EXIT_USAGE, after which systemd starts no other. */
 #define STORE_ELSEWHERE \
 	"it waits at another ensemble, and only an administrator's restart accepts that"
-void store_set_elsewhere(struct store *store, bool elsewhere);
-bool store_elsewhere(const struct store *store);
-/* No process is to go on with it. */
-void store_spoil(struct store *store);
-bool store_spoilt(const struct store *store);
 
 #endif

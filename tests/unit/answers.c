@@ -175,7 +175,7 @@ static void too_much_leaves_at_once(void **state)
 	}
 	assert_in_range(count, ANSWERS_MAX / 4096, ANSWERS_MAX / 4000 + 1);
 	assert_int_equal(front.answers.len, 0);
-	assert_true(store_spoilt(front.records.store));
+	assert_true(store_head(front.records.store)->spoilt);
 	keep(++count, false, text, sizeof(text));
 	answers_emit(&front, /* closes = */ true);
 	for (uint64_t i = 1; i <= count; i++)

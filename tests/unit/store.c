@@ -514,20 +514,20 @@ static void the_head_is_seen_at_once(void **state)
 	int status;
 
 	(void)state;
-	assert_int_equal(store_deadline(store), INT64_MIN);
-	assert_int_equal(store_serving(store), 0);
-	assert_false(store_spoilt(store));
+	assert_int_equal(store_head(store)->deadline_us, INT64_MIN);
+	assert_int_equal(store_head(store)->serving, 0);
+	assert_false(store_head(store)->spoilt);
 	if (fork() == 0) {
-		store_set_deadline(store, -5);
-		store_set_serving(store, 77);
+		store_head(store)->deadline_us = -5;
+		store_head(store)->serving = 77;
 		_exit(0);
 	}
 	assert_true(wait(&status) > 0 && status == 0);
-	assert_int_equal(store_deadline(store), -5);
-	assert_int_equal(store_serving(store), 77);
+	assert_int_equal(store_head(store)->deadline_us, -5);
+	assert_int_equal(store_head(store)->serving, 77);
 	store = reopen(store);
-	assert_int_equal(store_deadline(store), -5);
-	assert_int_equal(store_serving(store), 77);
+	assert_int_equal(store_head(store)->deadline_us, -5);
+	assert_int_equal(store_head(store)->serving, 77);
 	store_close(store);
 }
 
@@ -557,7 +557,7 @@ static void without_room_it_is_spoilt(void **state)
 	store_put(store, 1, 2, big, STORE_RECORD_BYTES + 1);
 	answer(store, 1, "said");
 	assert_int_equal(store_commit(store), -ENOMEM);
-	assert_true(store_spoilt(store));
+	assert_true(store_head(store)->spoilt);
 	refused(store_fd(store), "the state was given up");
 	put(store, 1, 1, "two");
 	assert_int_equal(store_commit(store), -EIO);

@@ -14,6 +14,7 @@
 #include "setup/options.h"
 #include "store/store.h"
 
+#include <argz.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -269,8 +270,8 @@ static char *find_program(void)
 void reload_init(struct reload *reload, char **argv)
 {
 	reload->argv = argv;
-	reload->args = args_join(argv, &reload->args_len);
-	if (!reload->args || reload->args_len > ARGS_BYTES_MAX)
+	if (argz_create(argv + 1, &reload->args, &reload->args_len) != 0 ||
+	    reload->args_len > ARGS_BYTES_MAX)
 		reload->args_len = 0; /* the supervisor's arguments count */
 	reload->program = find_program();
 	reload->output = -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "host/args.h"
 
+#include <argz.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,39 +14,18 @@ int args_count(char *const argv[])
 	return count;
 }
 
-char *args_join(char *const argv[], size_t *ret_len)
-{
-	size_t len = 0;
-	char *bytes, *end;
-
-	for (size_t i = 1; argv[i]; i++)
-		len += strlen(argv[i]) + 1;
-	bytes = end = malloc(len + 1);
-	for (size_t i = 1; bytes && argv[i]; i++)
-		end = stpcpy(end, argv[i]) + 1;
-	*ret_len = len;
-	return bytes;
-}
-
 char **args_split(const char *program, const char *bytes, size_t len)
 {
-	size_t count = 0, name = strlen(program) + 1;
-	char **argv, *copy;
+	size_t count;
+	char **argv;
 
 	if (len == 0 || len > ARGS_BYTES_MAX || bytes[len - 1])
 		return NULL;
-	for (size_t i = 0; i < len; i++)
-		count += !bytes[i];
-	argv = malloc((count + 2) * sizeof(*argv) + name + len);
+	count = argz_count(bytes, len);
+	argv = malloc((count + 2) * sizeof(*argv) + len);
 	if (!argv)
 		return NULL;
-	copy = (char *)(argv + count + 2);
-	argv[0] = memcpy(copy, program, name);
-	copy = memcpy(copy + name, bytes, len);
-	for (size_t i = 1; i <= count; i++) {
-		argv[i] = copy;
-		copy += strlen(copy) + 1;
-	}
-	argv[count + 1] = NULL;
+	argv[0] = (char *)program;
+	argz_extract(memcpy(argv + count + 2, bytes, len), len, argv + 1);
 	return argv;
 }

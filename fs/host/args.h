@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * args.h - the arguments of a command line as bytes, each with a 0 behind it, as in
- * /proc/PID/cmdline.
+ * /proc/PID/cmdline: argz_create(3) makes them.
  */
 #ifndef FS_ARGS_H
 #define FS_ARGS_H
@@ -11,9 +11,8 @@
 /* More is no command line of ours. */
 #define ARGS_BYTES_MAX 65536
 
-/* The arguments behind the program's name. Malloced; NULL: no memory. */
-char *args_join(char *const argv[], size_t *ret_len);
-/* A whole argv, with copies of all: for one free(3). NULL: no memory, or the bytes are none. */
+/* A whole argv, with a copy of the bytes, for one free(3); the program's name stays the caller's.
+ * NULL: no memory, or the bytes are none. */
 char **args_split(const char *program, const char *bytes, size_t len);
 /* How many there are in argv. */
 int args_count(char *const argv[]);

@@ -4,10 +4,10 @@
  */
 #include "setup/options.h"
 
-#include "host/args.h"
 #include "host/duration.h"
 #include "setup/options_file.h"
 
+#include <argz.h>
 #include <fuse_lowlevel.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -162,9 +162,9 @@ char *options_args(const struct options *options, size_t *ret_len)
 	for (const struct kept *kept = kept_options; ok && kept->name; kept++)
 		ok = is_argument(kept) || add_kept(&opts, kept, kept_value(kept, options, number));
 	if (ok)
-		bytes = args_join((char *[]){(char *)"", (char *)"-o", opts, (char *)"--", source,
+		(void)argz_create((char *[]){(char *)"-o", opts, (char *)"--", source,
 		                             options->mountpoint, NULL},
-		                  ret_len);
+		                  &bytes, ret_len);
 	free(source);
 	free(opts);
 	return bytes;

@@ -3,7 +3,7 @@
 
 #include "daemon/supervisor_run.h"
 #include "guard/trial.h"
-#include "hold/holds_guard.h"
+#include "hold/hold_record.h"
 #include "host/args.h"
 #include "host/helper.h"
 #include "host/log.h"

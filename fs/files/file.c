@@ -9,7 +9,7 @@
 #include "files/locks.h"
 #include "files/text.h"
 #include "hold/advisory.h"
-#include "hold/handle.h"
+#include "hold/open_lock_file.h"
 #include "hold/hold.h"
 #include "request/reply.h"
 

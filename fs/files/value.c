@@ -8,7 +8,6 @@
  */
 #include "files/text.h"
 
-#include "hold/claim.h"
 #include "hold/hold.h"
 #include "host/process.h"
 #include "request/parked.h"

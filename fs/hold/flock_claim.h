@@ -30,7 +30,6 @@
 #define FS_FLOCK_CLAIM_H
 
 #include "hold/advisory.h"
-#include "hold/claim.h"
 
 /* CLAIM_BYTE: by fcntl(2), of the first byte alone, which stands for the whole file. One owner has
  * no claim of the whole beside it. */

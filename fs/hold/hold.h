@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * hold.h - one hold: one taker of the engine, from the request that asks for the lock to the end of
- * the last claim (claim.h) that has the lock by it.
+ * the last claim that has the lock by it.
  *
  *         hold_take()
  *              ▼
@@ -40,7 +40,6 @@
 #include "request/frontend.h"
 
 struct hold;
-struct claim;
 
 /* All holds of a mount. */
 struct holds {
@@ -112,7 +111,24 @@ enum hold_state {
 	HOLD_GONE,
 };
 
-/* All may read these fields. Only hold.c, claim.c and hold_record.c write them. */
+/* An owner that has the lock by a hold. What differs is who that is, and when the lock is given up:
+ *
+ *   open(2)     the open file    RELEASE
+ *   flock(2)    the open file    LOCK_UN, RELEASE      (flock_claim.h)
+ *   fcntl(2)    the process      F_UNLCK, FLUSH        (flock_claim.h)
+ *
+ * It is a part of the owner's object, and has a slot of its own with the guardian. */
+struct claim {
+	struct hold *hold;         /* NULL: none */
+	struct open_file *file;    /* the lock file that it opened, or that it locked */
+	pid_t pid;                 /* the process that opened or locked, */
+	int life;                  /*   and its pidfd of process_watch() */
+	uid_t uid;                 /* of the process; other users may not signal it */
+	int slot;                  /* the guardian's; -1: not guarded */
+	struct claim *prev, *next; /* in hold->claims */
+};
+
+/* All may read these fields. Only hold.c and hold_record.c write them. */
 struct hold {
 	const struct hold_kind *kind;
 	void *ctx; /* the kind's, of the request */
@@ -129,7 +145,7 @@ struct hold {
 	uint64_t serial;        /* granted: its number among all grants of this mount */
 	int64_t most_until_us;  /* granted: the lock is lost then; LC_FOREVER: never */
 	int64_t least_until_us; /* granted: it is not given back before; INT64_MIN: at once */
-	/* Only these three read and write the fields below. */
+	/* Only these two read and write the fields below. */
 	enum hold_state state;                /* changed by hold_step() alone */
 	int answer;                           /* LINGERING: the engine's, meanwhile; 0: the lock */
 	struct request *req;                  /* WAITING: the request */
@@ -187,7 +203,21 @@ void holds_end(struct frontend *front);
 int64_t holds_wait(const struct frontend *front);
 void holds_process(struct frontend *front, bool process_gone, bool guardian_spoke);
 
-/* ---- for claim.c and hold_record.c ---- */
+/* ---- claims ---- */
+
+/* One more claim on a hold, by that open file of a lock file. 0; or an error of guardian_hold():
+ * its process could not be stopped if the lock were lost. To be called while its request is
+ * pending. */
+int claim_join(struct claim *claim, struct hold *hold, struct open_file *file,
+               const struct process *caller, uid_t uid);
+/* Takes the lock from the owner of the claim. With the last claim the hold ends, or is KEPT. */
+void claim_part(struct claim *claim);
+/* The claim has the lock by another hold from now on, and keeps its slot with the guardian. */
+void claim_move(struct claim *claim, struct hold *to);
+/* Wakes the pollers of all claims on the hold, as lc_waiters_changed_fn. */
+void hold_wake_pollers(void *hold);
+
+/* ---- for hold_record.c ---- */
 
 /* Changes the state, and moves the hold to the lists of that state. */
 void hold_step(struct hold *hold, enum hold_state to);

@@ -15,4 +15,8 @@ bool hold_record_waits(struct record *record);
 /* Called when all holds are loaded: those that refer to others find them. */
 void holds_loaded(struct codec *codec, struct frontend *front);
 
+/* The mount has another guardian, or none: it is told of all who hold, and of all open files of
+ * `flock`. A process that it has no room for is not stopped, and the log says so. */
+void holds_guard(struct frontend *front);
+
 #endif

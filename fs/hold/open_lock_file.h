@@ -6,9 +6,7 @@
 #ifndef FS_OPEN_LOCK_FILE_H
 #define FS_OPEN_LOCK_FILE_H
 
-#include "request/frontend.h"
-
-struct claim;
+#include "hold/hold.h"
 
 struct open_lock_file {
 	struct open_file base;
@@ -31,6 +29,12 @@ void lock_file_write(struct open_file *file, struct request *req, const char *da
                      off_t off);
 void lock_file_fsync(struct open_file *file, struct request *req);
 void lock_file_poll(struct open_file *file, struct request *req, unsigned asked, uint64_t poller);
+
+/* Opens a lock file other than `flock`: answers the request when the lock is held, or not to be
+ * had. */
+void handle_open(struct frontend *front, struct request *req, struct node *node, int flags);
+/* The kind of the holds that such files make. */
+extern const struct hold_kind handle_kind;
 
 /* Saves or loads the fields above and the poller. */
 void open_lock_file_save_load(struct codec *codec, struct open_file *file);

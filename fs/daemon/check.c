@@ -4,7 +4,6 @@
  */
 #include "daemon/check.h"
 
-#include "daemon/engine.h"
 #include "daemon/start.h"
 #include "guard/guardian.h"
 #include "host/args.h"
@@ -16,7 +15,6 @@
 #include "host/signals.h"
 #include "lockcore.h"
 #include "setup/env_file.h"
-#include "setup/mount_error.h"
 #include "setup/mountpoint.h"
 #include "setup/options_file.h"
 #include "setup/unit_name.h"
@@ -264,7 +262,7 @@ static void report_root(const struct lc_examination *result, const struct loop *
 	const struct options *options = loop->options;
 
 	if (!result->done)
-		mount_error_log(options, &loop->servers, -ETIMEDOUT);
+		contact_log_error(options, &loop->servers, -ETIMEDOUT);
 	else if (result->err == 0)
 		report_writes(result, options);
 	else if (result->err == -ENOENT && options->make_root)
@@ -273,7 +271,7 @@ static void report_root(const struct lc_examination *result, const struct loop *
 		log_line(WRONG, "root: a write below %s is refused: %s", options->root,
 		         *result->why ? result->why : "over a quota?");
 	else
-		mount_error_log(options, &loop->servers, result->err);
+		contact_log_error(options, &loop->servers, result->err);
 }
 
 static void examine_ensemble(struct loop *loop, int64_t until_us)
@@ -287,7 +285,7 @@ static void examine_ensemble(struct loop *loop, int64_t until_us)
 	if (r == 0)
 		r = lc_examine(&config, loop->ensemble, &examine);
 	if (r < 0) {
-		mount_error_log(loop->options, &loop->servers, r);
+		contact_log_error(loop->options, &loop->servers, r);
 		return;
 	}
 	result = lc_examine_process(examine, 0);

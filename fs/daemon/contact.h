@@ -8,6 +8,7 @@
 
 #include "request/frontend.h"
 #include "setup/options.h"
+#include "setup/servers.h"
 
 #define CONTACT_MAX 256 /* bytes of the line */
 
@@ -26,6 +27,11 @@ struct contact {
 void contact_tend(struct contact *contact, struct frontend *front, const struct options *options);
 /* The mount leaves: tells systemd for which holders it waits. */
 void contact_leaves(struct frontend *front);
+/* Logs why there is no mount, or no longer. `error`: of start_find(), start_connect(), or `why` of
+ * lc_status. */
+void contact_log_error(const struct options *options, const struct servers *servers, int error);
+/* A server has given a session, and said what is in the way: lc_status' met. */
+void contact_log_obstacle(const struct options *options, const char *obstacle);
 /* Saves or loads which numbers the log has told last. */
 void contact_save_load(struct codec *codec, struct contact *contact);
 

@@ -35,7 +35,6 @@
 #include "host/subuid.h"
 #include "host/watchdog.h"
 #include "request/trace.h"
-#include "setup/mount_error.h"
 #include "setup/mountpoint.h"
 #include "setup/ready.h"
 #include "setup/servers.h"
@@ -137,7 +136,7 @@ static void give_up(struct loop *loop)
 	if (error == 0 || loop->error != 0)
 		return;
 	loop->error = error;
-	mount_error_log(loop->options, &loop->servers, error);
+	contact_log_error(loop->options, &loop->servers, error);
 	if (loop->stage > LOOP_SERVES)
 		loop->stage_ends_us = INT64_MIN;
 	else

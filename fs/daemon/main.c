@@ -12,7 +12,6 @@
 #include "setup/unmounted.h"
 
 #include "daemon/check.h"
-#include "daemon/engine.h"
 #include "daemon/mount.h"
 #include "daemon/start.h"
 #include "daemon/supervisor.h"
@@ -33,7 +32,6 @@
 #include "request/frontend.h"
 #include "setup/change.h"
 #include "setup/credentials.h"
-#include "setup/mount_error.h"
 #include "setup/options.h"
 #include "setup/ready.h"
 #include "setup/servers.h"
@@ -130,9 +128,9 @@ static int begin_session(struct options *options, struct loop *loop)
 	if (r == 0)
 		r = start_learn(loop, clock_now_us() + PROBE_ANSWER_S * 1000000);
 	if (obstacle)
-		mount_error_log_obstacle(options, obstacle);
+		contact_log_obstacle(options, obstacle);
 	else if (r < 0)
-		mount_error_log(options, &loop->servers, r);
+		contact_log_error(options, &loop->servers, r);
 	return r;
 }
 

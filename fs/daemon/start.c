@@ -1,12 +1,140 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * start.c - see start.h: the engine as the daemon makes it, with its clocks, its log, what it
+ * tells, and the port to ZooKeeper; and the loop until there is a session.
+ */
 #include "daemon/start.h"
 
+#include "guard/guardian.h"
+#include "hold/hold.h"
+#include "host/clock.h"
 #include "host/log.h"
-#include "setup/mount_error.h"
+#include "port/ensemble_zookeeper.h"
+#include "store/store.h"
+#include "tree/fixed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
+
+/* ---- the engine ---- */
+
+/* lc_config.rest_us */
+#define REST_US 120000000
+
+static int64_t clock_us(void *ctx)
+{
+	(void)ctx;
+	return clock_now_us();
+}
+
+static int64_t wall_ms(void *ctx)
+{
+	(void)ctx;
+	return clock_read_ns(CLOCK_REALTIME) / 1000000;
+}
+
+static void random_bytes(void *ctx, void *ret_bytes, size_t len)
+{
+	static unsigned char store[256]; /* getrandom(2) of so many never fails */
+	static size_t left;
+
+	(void)ctx;
+	assert(len <= sizeof(store));
+	if (left < len) {
+		if (getrandom(store, sizeof(store), 0) != sizeof(store))
+			abort();
+		left = sizeof(store);
+	}
+	left -= len;
+	memcpy(ret_bytes, store + left, len);
+}
+
+static void log_report(void *ctx, enum lc_level level, const char *text)
+{
+	(void)ctx;
+	log_line(level, "%s", text);
+}
+
+static bool look_for_pause(void *ctx)
+{
+	const struct loop *loop = ctx;
+
+	return pauses_look(&loop->front->pauses);
+}
+
+static void set_deadline(void *ctx, int64_t deadline_us)
+{
+	const struct loop *loop = ctx;
+
+	store_head(loop->front->records.store)->deadline_us = deadline_us;
+	guardian_deadline(loop->front->guardian, deadline_us);
+}
+
+int engine_port(const struct options *options, const char *addresses,
+                struct ensemble **ret_ensemble)
+{
+	return ensemble_zookeeper_create(addresses, options->credentials, clock_us, NULL,
+	                                 ret_ensemble);
+}
+
+static int servers_moved(void *ctx, const char *addresses)
+{
+	return ensemble_zookeeper_move(ctx, addresses);
+}
+
+struct lc_config engine_config(const struct options *options, struct loop *loop)
+{
+	return (struct lc_config){
+		.root = options->root,
+		.make_root = options->make_root,
+		.host = options->host,
+		.clients = options->clients,
+		.session_timeout_us = options->session_timeout_us,
+		.tick_time_us = options->tick_time_us,
+		.loss_lead_us = guardian_lead_us(options->on_lost),
+		.reuse = options->reuse,
+		.rest_us = REST_US,
+		.uid = loop->front->uid,
+		.without = loop->front->without,
+		.reserved = fixed_reserved,
+		.clock_us = clock_us,
+		.wall_ms = wall_ms,
+		.random = random_bytes,
+		.report = log_report,
+		.disrupted = look_for_pause,
+		.evicted = hold_evicted,
+		.deadline = set_deadline,
+		.ctx = loop,
+		.records = &loop->front->records,
+	};
+}
+
+int engine_begin(const struct options *options, struct loop *loop, struct codec *codec)
+{
+	struct lc_config config = engine_config(options, loop);
+	int r;
+
+	if (codec && codec->checks)
+		return lc_adopt(&config, NULL, codec, &loop->front->lc);
+	r = engine_port(options, loop->servers.addresses, &loop->ensemble);
+	loop->servers.moved = servers_moved;
+	loop->servers.ctx = loop->ensemble;
+	if (r == 0)
+		r = codec ? lc_adopt(&config, loop->ensemble, codec, &loop->front->lc)
+		          : lc_create(&config, loop->ensemble, &loop->front->lc);
+	loop->front->holds->audit_log.lc = loop->front->lc;
+	if (r < 0)
+		log_line(LC_ERROR, r == -EINVAL ? "'%s' cannot be a root" : "cannot start at '%s'",
+		         options->root);
+	return r;
+}
+
+/* ---- a session ---- */
 
 static int await_addresses(struct loop *loop, int64_t retry_until_us, int64_t until_us)
 {
@@ -32,7 +160,7 @@ int start_find(struct loop *loop, int64_t until_us)
 	int r = await_addresses(loop, loop->front->clock_us() + retry_us, until_us);
 
 	if (r < 0)
-		mount_error_log(options, &loop->servers, r);
+		contact_log_error(options, &loop->servers, r);
 	return r;
 }
 

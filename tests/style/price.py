@@ -25,7 +25,7 @@ PROMISES = (
      'fs/request/ fs/host/budget fs/host/memory fs/host/watchdog lockcore/pure/gate '
      'lockcore/pure/per_user lockcore/session/quota'),
     ('everybody sees who, since when, why: texts, history, .zklockfs/locks',
-     'fs/tree/facts fs/tree/view fs/tree/history fs/files/walk fs/files/locks fs/files/about fs/files/viewer '
+     'fs/tree/facts fs/tree/view fs/tree/history fs/files/walk fs/files/locks fs/files/viewer '
      'fs/files/text fs/hold/audit fs/host/row fs/host/log fs/request/trace '
      'lockcore/ask/entry_info lockcore/ask/lock_info'),
     ('a lock is made, removed, changed, evicted; value and slots', 'lockcore/ask/ fs/files/value'),

@@ -12,7 +12,7 @@ import time
 
 from harness import WAIT_SECONDS, check, check_equal, mounted, run, until
 
-REST = 120     # seconds, in engine.c
+REST = 120     # seconds, in start.c
 SESSION = 15
 
 

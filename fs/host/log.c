@@ -285,18 +285,6 @@ static void put_formatted(uid_t uid, enum lc_level level, const char *format, va
 		drop_line(window_of(uid, level));
 }
 
-void log_line(enum lc_level level, const char *format, ...)
-{
-	int saved = errno;
-	va_list args;
-
-	va_start(args, format);
-	if (level <= most_level && admit_line(LOG_NOBODY, level))
-		put_formatted(LOG_NOBODY, level, format, args);
-	va_end(args);
-	errno = saved;
-}
-
 void log_line_of(uid_t uid, enum lc_level level, const char *format, ...)
 {
 	int saved = errno;

@@ -23,7 +23,7 @@
 #define LOG_NOBODY ((uid_t)-1)
 
 /* Keeps errno. */
-void log_line(enum lc_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define log_line(level, ...) log_line_of(LOG_NOBODY, level, __VA_ARGS__)
 /* "cannot start: CALL: WHY", by errno. False. */
 bool log_cannot_start(const char *call);
 /* A line that this user can cause, or that is about the user's locks. */

@@ -7,7 +7,6 @@
  */
 #include "tree/facts.h"
 
-#include "host/safe.h"
 #include "tree/history.h"
 
 #include <errno.h>
@@ -20,54 +19,39 @@
 
 #define SECONDS_MAX 32
 
-/* Where the text goes; one that cannot grow says so here, not by ferror(). */
-struct facts_page {
-	FILE *file;
-	bool ok;
-	const char *mount; /* metrics: the label of all series, as it is printed */
-};
-
-#define PRINT(page, ...) ((page)->ok &= fprintf((page)->file, __VA_ARGS__) >= 0)
-
 /* ---- one series ---- */
 
-static void begin_family(struct facts_page *page, const char *name, const char *type,
+static void begin_family(struct view_page *page, const char *name, const char *type,
                          const char *help)
 {
 	PRINT(page, "# HELP zklockfs_%s %s\n# TYPE zklockfs_%s %s\n", name, help, name, type);
 }
 
-static void print_label(struct facts_page *page, const char *name, const char *value)
+static void print_label(struct view_page *page, const char *name, const char *value)
 {
-	char next[SAFE_MAX];
-
 	PRINT(page, "%s=\"", name);
-	while (*value) {
-		size_t len = safe_next(&value, SAFE_LABEL, next);
-
-		page->ok &= fwrite(next, 1, len, page->file) == len;
-	}
+	page_safe(page, value, SAFE_LABEL);
 	PRINT(page, "\"");
 }
 
 /* Up to its first label. */
-static void begin_series(struct facts_page *page, const char *name)
+static void begin_series(struct view_page *page, const char *name)
 {
 	PRINT(page, "zklockfs_%s{%s", name, page->mount);
 }
 
-static void add_label(struct facts_page *page, const char *name, const char *value)
+static void add_label(struct view_page *page, const char *name, const char *value)
 {
 	PRINT(page, ",");
 	print_label(page, name, value);
 }
 
-static void end_series(struct facts_page *page, uint64_t value)
+static void end_series(struct view_page *page, uint64_t value)
 {
 	PRINT(page, "} %" PRIu64 "\n", value);
 }
 
-static void print_series(struct facts_page *page, const char *name, const char *label,
+static void print_series(struct view_page *page, const char *name, const char *label,
                          const char *of, uint64_t value)
 {
 	begin_series(page, name);
@@ -88,7 +72,7 @@ static const char *format_seconds(char text[SECONDS_MAX], int64_t us)
 	return text;
 }
 
-static void end_seconds(struct facts_page *page, int64_t us)
+static void end_seconds(struct view_page *page, int64_t us)
 {
 	char text[SECONDS_MAX];
 
@@ -97,7 +81,7 @@ static void end_seconds(struct facts_page *page, int64_t us)
 
 /* ---- families of several ---- */
 
-static void print_info(struct facts_page *page, const struct facts *facts)
+static void print_info(struct view_page *page, const struct facts *facts)
 {
 	begin_family(page, "info", "gauge", "Version, host name and server of this mount.");
 	begin_series(page, "info");
@@ -107,7 +91,7 @@ static void print_info(struct facts_page *page, const struct facts *facts)
 	end_series(page, 1);
 }
 
-static void print_state(struct facts_page *page, const struct lc_status *status)
+static void print_state(struct view_page *page, const struct lc_status *status)
 {
 	static const char *const names[] = {"connecting",       "ready",   "suspended", "lost",
 	                                    "another_ensemble", "unusable"};
@@ -119,7 +103,7 @@ static void print_state(struct facts_page *page, const struct lc_status *status)
 		print_series(page, "state", "state", names[i], strcmp(names[i], now) == 0);
 }
 
-static void print_failures(struct facts_page *page, const struct lc_counters *counters)
+static void print_failures(struct view_page *page, const struct lc_counters *counters)
 {
 	begin_family(page, "failures_total", "counter",
 	             "Requests that were refused or ran out of time, by error code.");
@@ -132,7 +116,7 @@ static void print_failures(struct facts_page *page, const struct lc_counters *co
 }
 
 /* `buckets`: one more than bounds. */
-static void print_histogram(struct facts_page *page, const char *name, const char *help, int count,
+static void print_histogram(struct view_page *page, const char *name, const char *help, int count,
                             const int64_t *bounds_us, const unsigned long *buckets, int64_t sum_us)
 {
 	char bucket[32], bound[SECONDS_MAX];
@@ -276,7 +260,7 @@ static int64_t fact_number(const struct fact *fact, const struct facts *facts)
 	return fact->type == FACT_UP ? *(const int *)at : (int64_t) * (const unsigned *)at;
 }
 
-static void print_fact(struct facts_page *page, const struct fact *fact, int64_t number)
+static void print_fact(struct view_page *page, const struct fact *fact, int64_t number)
 {
 	begin_series(page, fact->metric);
 	if (*fact->label)
@@ -287,7 +271,7 @@ static void print_fact(struct facts_page *page, const struct fact *fact, int64_t
 		end_series(page, (uint64_t)number);
 }
 
-static void print_facts(struct facts_page *page, const struct facts *facts)
+static void print_facts(struct view_page *page, const struct facts *facts)
 {
 	const char *family = "";
 
@@ -304,7 +288,7 @@ static void print_facts(struct facts_page *page, const struct facts *facts)
 	}
 }
 
-static bool print_line(FILE *file, const struct fact *fact, const struct facts *facts)
+static void print_line(struct view_page *page, const struct fact *fact, const struct facts *facts)
 {
 	int64_t number = fact_number(fact, facts);
 	const char *text = fact->type == FACT_TEXT ? fact_text(fact, facts) : NULL;
@@ -316,57 +300,40 @@ static bool print_line(FILE *file, const struct fact *fact, const struct facts *
 	    (number < 0 && fact->type == FACT_US))
 		text = "-";
 	if (text)
-		return fprintf(file, "%s: %s\n", fact->line, *text ? text : "-") >= 0;
-	return fprintf(file,
-	               fact->type == FACT_SESSION    ? "%s: 0x%" PRIx64 "\n"
-	               : fact->type == FACT_US       ? "%s: %" PRId64 "ms\n"
-	               : fact->type == FACT_AHEAD_MS ? "%s: %+" PRId64 "ms\n"
-	                                             : "%s: %" PRIu64 "\n",
-	               fact->line, fact->type == FACT_US ? number / 1000 : number) >= 0;
+		PRINT(page, "%s: %s\n", fact->line, *text ? text : "-");
+	else
+		PRINT(page,
+		      fact->type == FACT_SESSION    ? "%s: 0x%" PRIx64 "\n"
+		      : fact->type == FACT_US       ? "%s: %" PRId64 "ms\n"
+		      : fact->type == FACT_AHEAD_MS ? "%s: %+" PRId64 "ms\n"
+		                                    : "%s: %" PRIu64 "\n",
+		      fact->line, fact->type == FACT_US ? number / 1000 : number);
 }
 
 /* ---- the pages ---- */
 
-static bool begin_page(struct facts_page *page, struct text *ret_text)
-{
-	*page = (struct facts_page){
-		.file = open_memstream(&ret_text->data, &ret_text->len),
-		.ok = true,
-	};
-	return page->file;
-}
-
-static int end_page(struct facts_page *page, struct text *ret_text)
-{
-	/* The last allocation is fclose()'s, which leaves NULL and says 0. */
-	if (fclose(page->file) == 0 && page->ok && ret_text->data)
-		return 0;
-	free(ret_text->data);
-	return -ENOMEM;
-}
-
 /* Character by character, so only once: anybody may read the metrics as often as he likes. */
 static int format_mount(const char *mountpoint, struct text *ret_label)
 {
-	struct facts_page page;
+	struct view_page page;
 
-	if (!begin_page(&page, ret_label))
+	if (!page_begin(&page, ret_label))
 		return -ENOMEM;
 	print_label(&page, "mount", mountpoint);
-	return end_page(&page, ret_label);
+	return page_end(&page, ret_label);
 }
 
 int view_metrics(const struct facts *facts, struct text *ret_text)
 {
 	const struct lc_counters *counters = &facts->engine.counters;
 	const struct history *history = facts->history;
-	struct facts_page page;
+	struct view_page page;
 	struct text label;
 	int r = format_mount(facts->mount.mountpoint, &label);
 
 	if (r < 0)
 		return r;
-	if (begin_page(&page, ret_text)) {
+	if (page_begin(&page, ret_text)) {
 		page.mount = label.data;
 		print_info(&page, facts);
 		print_state(&page, &facts->engine);
@@ -378,7 +345,7 @@ int view_metrics(const struct facts *facts, struct text *ret_text)
 		print_histogram(&page, "hold_seconds", "Duration of holds that have ended.",
 		                HISTORY_BUCKETS, history_bounds_us, history->buckets,
 		                history->held_us);
-		r = end_page(&page, ret_text);
+		r = page_end(&page, ret_text);
 	} else {
 		r = -ENOMEM;
 	}
@@ -398,15 +365,15 @@ const char *view_state(const struct lc_status *status)
 int view_status(const struct facts *facts, struct text *ret_text)
 {
 	bool unguarded = facts->engine.state == LC_READY && facts->guardian_up == 0;
-	struct facts_page page;
+	struct view_page page;
 
-	if (!begin_page(&page, ret_text))
+	if (!page_begin(&page, ret_text))
 		return -ENOMEM;
 	PRINT(&page, "state: %s\n", unguarded ? "unguarded" : view_state(&facts->engine));
 	for (const struct fact *fact = facts_table; fact < facts_table + FACTS; fact++)
 		if (fact->line)
-			page.ok &= print_line(page.file, fact, facts);
-	return end_page(&page, ret_text);
+			print_line(&page, fact, facts);
+	return page_end(&page, ret_text);
 }
 
 /* ---- .zklockfs/options ---- */
@@ -414,14 +381,14 @@ int view_status(const struct facts *facts, struct text *ret_text)
 int view_options(const struct facts *facts, struct text *ret_text)
 {
 	const char *why = facts->mount.why_refused;
-	struct facts_page page;
+	struct view_page page;
 
-	if (!begin_page(&page, ret_text))
+	if (!page_begin(&page, ret_text))
 		return -ENOMEM;
 	PRINT(&page,
 	      "%ssession_timeout_in_force: %" PRId64
 	      "ms\nreloads: %lu\nadoptions: %lu\nrefused: %u\nwhy: %s\n",
 	      facts->mount.options, facts->engine.session_timeout_us / 1000, facts->counts.reloads,
 	      facts->counts.adoptions, facts->mount.refused, why ? why : "-");
-	return end_page(&page, ret_text);
+	return page_end(&page, ret_text);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/view.h"
 
-#include "host/safe.h"
 #include "tree/snapshot.h"
 
 #include <errno.h>
@@ -44,29 +43,32 @@ const char *view_reason(const struct lc_entry_info *info)
 	return info->entry.of_mount ? info->reason : "";
 }
 
-/* A stream in memory that cannot grow says so here, not by ferror(). */
-#define PRINT(...) (ok &= fprintf(__VA_ARGS__) >= 0)
-
-/* A node's name as others may have made it. */
-static bool print_safe(FILE *file, const char *text)
+bool page_begin(struct view_page *page, struct text *ret_text)
 {
-	char next[SAFE_MAX];
-	bool ok = true;
-
-	while (*text) {
-		size_t len = safe_next(&text, SAFE_LINE, next);
-
-		ok &= fwrite(next, 1, len, file) == len;
-	}
-	return ok;
+	*page = (struct view_page){
+		.file = open_memstream(&ret_text->data, &ret_text->len),
+		.ok = true,
+	};
+	return page->file;
 }
 
-/* The last allocation is fclose()'s, which leaves NULL and says 0. */
-static int finish(FILE *file, struct text *text, bool ok)
+void page_safe(struct view_page *page, const char *text, enum safe how)
 {
-	if (fclose(file) == 0 && ok && text->data)
+	char next[SAFE_MAX];
+
+	while (*text) {
+		size_t len = safe_next(&text, how, next);
+
+		page->ok &= fwrite(next, 1, len, page->file) == len;
+	}
+}
+
+int page_end(struct view_page *page, struct text *ret_text)
+{
+	/* The last allocation is fclose()'s, which leaves NULL and says 0. */
+	if (fclose(page->file) == 0 && page->ok && ret_text->data)
 		return 0;
-	free(text->data);
+	free(ret_text->data);
 	return -ENOMEM;
 }
 
@@ -84,12 +86,11 @@ int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct 
 	char queued[VIEW_TIME_MAX], held[VIEW_TIME_MAX], pid[VIEW_TIME_MAX], uid[VIEW_TIME_MAX];
 	char token[VIEW_TIME_MAX];
 	const struct lc_entry *entry = &info->entry;
-	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
-	bool ok = true;
+	struct view_page page;
 
-	if (!file)
+	if (!page_begin(&page, ret_text))
 		return -ENOMEM;
-	PRINT(file,
+	PRINT(&page,
 	      "mode: %s\nstate: %s\nhost: %s\npid: %s\nuid: %s\ncommand: %s\nqueued_since: %s\n"
 	      "held_since: %s\ntoken: %s\nsession: 0x%" PRIx64 "\nznode: ",
 	      entry->mode == LC_SHARED ? "shared" : "exclusive", entry->held ? "held" : "waiting",
@@ -97,21 +98,20 @@ int view_entry(const struct lc_entry_info *info, int64_t renewed_ago_ms, struct 
 	      or_dash(info->command), view_time(queued, info->queued_since_ms),
 	      entry->held ? view_time(held, info->held_since_ms) : "-",
 	      format_number(token, view_token(info), 0), (uint64_t)info->session);
-	ok &= print_safe(file, entry->znode);
-	PRINT(file, "\nrenewed_ago: %s%s\n", format_number(held, renewed_ago_ms, -1),
+	page_safe(&page, entry->znode, SAFE_LINE); /* a name as others may have made it */
+	PRINT(&page, "\nrenewed_ago: %s%s\n", format_number(held, renewed_ago_ms, -1),
 	      renewed_ago_ms < 0 ? "" : "ms");
 	if (!entry->of_mount)
-		PRINT(file, "client: %s\ndata: %s\n", entry->client, or_dash(info->reason));
-	PRINT(file, "reason: %s\n", or_dash(view_reason(info)));
-	return finish(file, ret_text, ok);
+		PRINT(&page, "client: %s\ndata: %s\n", entry->client, or_dash(info->reason));
+	PRINT(&page, "reason: %s\n", or_dash(view_reason(info)));
+	return page_end(&page, ret_text);
 }
 
 int view_holders(const struct lc_entry_info *infos, size_t count, struct text *ret_text)
 {
-	FILE *file = open_memstream(&ret_text->data, &ret_text->len);
-	bool ok = true;
+	struct view_page page;
 
-	if (!file)
+	if (!page_begin(&page, ret_text))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct lc_entry_info *info = &infos[i];
@@ -121,7 +121,7 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 			uid[VIEW_TIME_MAX], token[VIEW_TIME_MAX];
 
 		snapshot_name(name, &info->entry);
-		PRINT(file,
+		PRINT(&page,
 		      "%s host=%s pid=%s uid=%s command=%s queued_since=%s held_since=%s "
 		      "token=%s",
 		      name, info->entry.host, format_number(pid, info->entry.pid, 0),
@@ -131,11 +131,11 @@ int view_holders(const struct lc_entry_info *infos, size_t count, struct text *r
 		      view_time(held, info->held_since_ms),
 		      format_number(token, view_token(info), 0));
 		if (!info->entry.of_mount)
-			PRINT(file, " client=%s data=%s",
+			PRINT(&page, " client=%s data=%s",
 			      or_dash(safe_text(client, sizeof(client), info->entry.client,
 			                        SAFE_WORD)),
 			      or_dash(safe_text(data, sizeof(data), info->reason, SAFE_WORD)));
-		PRINT(file, " reason=%s\n", or_dash(view_reason(info)));
+		PRINT(&page, " reason=%s\n", or_dash(view_reason(info)));
 	}
-	return finish(file, ret_text, ok);
+	return page_end(&page, ret_text);
 }

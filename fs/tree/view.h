@@ -9,14 +9,30 @@
 #ifndef FS_VIEW_H
 #define FS_VIEW_H
 
+#include "host/safe.h"
 #include "lockcore.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct text {
 	char *data;
 	size_t len;
 };
+
+/* A text that is being written. */
+struct view_page {
+	FILE *file;
+	bool ok;           /* a stream in memory that cannot grow says so here, not by ferror() */
+	const char *mount; /* metrics: the label of all series, as it is printed */
+};
+
+#define PRINT(page, ...) ((page)->ok &= fprintf((page)->file, __VA_ARGS__) >= 0)
+
+/* False: no memory. Otherwise page_end() follows: 0 or -ENOMEM; the caller frees ret_text->data. */
+bool page_begin(struct view_page *page, struct text *ret_text);
+void page_safe(struct view_page *page, const char *text, enum safe how);
+int page_end(struct view_page *page, struct text *ret_text);
 
 /* The size of text files in stat(2): more than they ever have, as in sysfs. With 0, as in /proc,
  * sendfile(2) and splice(2) give nothing here, and so do busybox cat and cp, Python's

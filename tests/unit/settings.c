@@ -74,12 +74,12 @@ void lc_status(struct lc *lc, struct lc_status *ret_status)
 		(struct lc_status){.tick_time_us = 2000000, .server = ADDRESS, .epoch = epoch};
 }
 
-void log_line(enum lc_level level, const char *format, ...)
+void log_line_of(uid_t uid, enum lc_level level, const char *format, ...)
 {
 	size_t len = strlen(logged);
 	va_list args;
 
-	(void)level;
+	(void)uid, (void)level;
 	va_start(args, format);
 	vsnprintf(logged + len, sizeof(logged) - len, format, args);
 	va_end(args);

@@ -29,16 +29,6 @@ static struct object *object_of(void *memory)
 	return (struct object *)((char *)memory - offsetof(struct object, memory));
 }
 
-/* NULL: no memory. */
-static struct budget_user *user_get(struct budget *budget, uid_t uid)
-{
-	struct budget_user *user = per_user_get(&budget->users, uid, sizeof(*user));
-
-	if (user)
-		user->budget = budget;
-	return user;
-}
-
 static void discharge_user(struct budget_user *user, size_t bytes)
 {
 	user->budget->bytes -= bytes;
@@ -89,7 +79,7 @@ static bool charge_user(struct budget_user *user, size_t bytes)
 
 void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 {
-	struct budget_user *user = user_get(budget, uid);
+	struct budget_user *user = per_user_get(&budget->users, uid, sizeof(*user));
 	size_t bytes = size + BUDGET_OBJECT;
 	struct object *object = NULL;
 
@@ -97,6 +87,7 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
+	user->budget = budget;
 	if (!charge_user(user, bytes)) {
 		discharge_user(user, 0);
 		errno = ENFILE;
@@ -112,17 +103,6 @@ void *budget_alloc(struct budget *budget, uid_t uid, size_t size)
 	object->bytes = (uint32_t)bytes;
 	object->uid = uid;
 	return object->memory;
-}
-
-void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size)
-{
-	void *memory = budget_alloc(budget, uid, size);
-
-	if (!memory || budget_add(memory, BUDGET_DESCRIPTOR) == 0)
-		return memory;
-	budget_free(memory);
-	errno = ENFILE;
-	return NULL;
 }
 
 int budget_add(void *memory, size_t bytes)

@@ -34,8 +34,6 @@ struct budget {
 
 /* Zeroed. NULL: errno is ENFILE or ENOMEM. */
 void *budget_alloc(struct budget *budget, uid_t uid, size_t size);
-/* The same for an object that also has a descriptor. */
-void *budget_alloc_described(struct budget *budget, uid_t uid, size_t size);
 /* The object costs so much more from now on: 0, or -ENFILE. */
 int budget_add(void *memory, size_t bytes);
 /* The user who asked for it. */

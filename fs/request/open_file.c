@@ -76,13 +76,17 @@ static void remove_file(struct open_files *files, const struct open_file *file)
 /* A file without a number and a node, which the caller gives it. NULL: errno. */
 static struct open_file *alloc_file(struct frontend *front, const struct file_ops *ops, uid_t uid)
 {
-	struct open_file *file = (ops->described ? budget_alloc_described
-	                                         : budget_alloc)(&front->files, uid, ops->size);
+	struct open_file *file = budget_alloc(&front->files, uid, ops->size);
 
-	if (file) {
-		file->ops = ops;
-		file->front = front;
+	if (file && ops->described && budget_add(file, BUDGET_DESCRIPTOR) < 0) {
+		budget_free(file);
+		errno = ENFILE;
+		return NULL;
 	}
+	if (!file)
+		return NULL;
+	file->ops = ops;
+	file->front = front;
 	return file;
 }
 

@@ -137,7 +137,6 @@ static int begin_session(struct options *options, struct loop *loop)
 /* `codec`: for the records of the daemon that this one takes over from; NULL: there is none. */
 static int run_mount(struct options *options, struct loop *loop, struct codec *codec)
 {
-	struct mount mount = {0};
 	struct guardian *guardian;
 	struct lc_status status;
 	int exit_status = EXIT_MOUNT;
@@ -149,13 +148,13 @@ static int run_mount(struct options *options, struct loop *loop, struct codec *c
 		if (engine_begin(options, loop, codec) < 0)
 			codec->give_up("no engine can go on from the state of the locks");
 		reload_read(&loop->reload, codec);
-		mount_adopt(options, loop, &mount, codec);
+		mount_adopt(options, loop, codec);
 		codec_end(codec);
-		exit_status = mount_serve(loop, &mount);
+		exit_status = mount_serve(loop);
 	} else if (options->check) {
 		exit_status = check_all(options, loop);
-	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop, &mount)) {
-		exit_status = mount_serve(loop, &mount);
+	} else if (begin_session(options, loop) == 0 && mount_begin(options, loop)) {
+		exit_status = mount_serve(loop);
 	}
 	if (!loop->front->lc) {
 		ensemble_zookeeper_destroy(loop->ensemble);
@@ -175,8 +174,9 @@ static int run_mount(struct options *options, struct loop *loop, struct codec *c
 	loop->front->guardian = NULL; /* the guardian's process still watches those that hold */
 	files_end(loop->front);
 	guardian_end(guardian, clean);
-	if (mount.fuse)
-		fuse_session_destroy(mount.fuse); /* last: until now requests may be answered */
+	if (loop->front->pending.fuse)
+		/* Until now requests may be answered. */
+		fuse_session_destroy(loop->front->pending.fuse);
 	inbox_finish(&loop->front->inbox);
 	requests_finish(loop->front);
 	ensemble_zookeeper_destroy(loop->ensemble);

@@ -31,40 +31,47 @@ static int set_nonblocking(int fd)
 /* How long loop_ask() may take to find out whether a lock file is open. */
 #define LOOK_US 2000000
 
+struct open_look {
+	struct loop *loop;
+	bool open; /* a process has a lock file of the mount open */
+};
+
 /* A lock file is known by its inode number, since containers get lock files under other names, by
  * bind mounts. Each open lock file has a node, and this child process has a copy of it. */
 static bool found_open(void *ctx, const struct seen_file *file)
 {
-	struct mount *mount = ctx;
-	const struct node *node = node_by_ino(mount->nodes, file->ino);
+	struct open_look *look = ctx;
+	const struct mount_records *at = &look->loop->mount_records;
+	const struct node *node = node_by_ino(look->loop->front->nodes, file->ino);
 
-	mount->open |= node && node->kind == NODE_LOCK_FILE &&
-	               scan_is_on_mount(file, mount->at->mount_id, mount->at->device);
-	return !mount->open;
+	look->open |= node && node->kind == NODE_LOCK_FILE &&
+	              scan_is_on_mount(file, at->mount_id, at->device);
+	return !look->open;
 }
 
 /* A look through /proc may have to wait for other processes: so a child does it. */
 static int look_for_open(void *ctx)
 {
-	struct mount *mount = ctx;
+	struct open_look look = {.loop = ctx};
+	const char *device = look.loop->mount_records.device;
 
-	if (mountpoint_lists(mount->at->device))
+	if (mountpoint_lists(device))
 		return 1;
-	if (mountpoint_is_gone(mount->at->device))
+	if (mountpoint_is_gone(device))
 		return 0;
-	scan_all(mount->at->device, found_open, mount);
-	return mount->open;
+	scan_all(device, found_open, &look);
+	return look.open;
 }
 
 /* Whether a lock file is open. The end of the kernel's connection proves nothing: `umount -f` and
  * an abort end it while programs may still be at work. 1, 0, or -1: it is not known. */
-static int ask_for_open(struct loop *loop, struct mount *mount)
+static int ask_for_open(struct loop *loop)
 {
 	if (!loop->gone)
 		return -1;
 	if (!loop->front->holds->held && !loop->front->holds->waiting)
 		return 0;
-	return loop_ask(loop, look_for_open, mount, LOOK_US);
+	return loop_ask(loop, look_for_open, loop, LOOK_US);
 }
 
 /* An unmount by force ends within this time, if it ends. */
@@ -73,18 +80,18 @@ static int ask_for_open(struct loop *loop, struct mount *mount)
 
 static int look_for_dead(void *ctx)
 {
-	const struct mount *mount = ctx;
+	const struct loop *loop = ctx;
 
-	return mountpoint_stays_dead(mount->at->mountpoint, FORCE_MS);
+	return mountpoint_stays_dead(loop->mount_records.mountpoint, FORCE_MS);
 }
 
 /* The kernel's connection has ended while the mount served. If nobody had a lock file open, and the
  * mount is off the tree, then it was unmounted. Otherwise somebody has used force, and nobody has
  * any use of what is left. */
-static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
+static bool ended_by_force(struct loop *loop, int is_open)
 {
 	struct lc_status status;
-	bool dead = loop_ask(loop, look_for_dead, mount, FORCE_LOOK_US) == 1;
+	bool dead = loop_ask(loop, look_for_dead, loop, FORCE_LOOK_US) == 1;
 
 	if (!dead && is_open != 1)
 		return false;
@@ -99,9 +106,9 @@ static bool ended_by_force(struct loop *loop, struct mount *mount, int is_open)
 }
 
 /* libfuse has opened the device; from now on it is ours. */
-static bool take_device(struct frontend *front, struct fuse_session *fuse)
+static bool take_device(struct frontend *front)
 {
-	int fd = fuse_session_fd(fuse), end = requests_begin(front, fuse);
+	int fd = fuse_session_fd(front->pending.fuse), end = requests_begin(front);
 	int device = end < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	bool taken = device >= 0 && dup3(end, fd, O_CLOEXEC) == fd;
 
@@ -126,18 +133,18 @@ static bool make_libfuse_see_the_end(struct fuse_session *fuse)
 	return sees;
 }
 
-static void close_device(struct frontend *front, struct fuse_session *fuse)
+static void close_device(struct frontend *front)
 {
-	if (make_libfuse_see_the_end(fuse))
-		fuse_session_unmount(fuse);
+	if (make_libfuse_see_the_end(front->pending.fuse))
+		fuse_session_unmount(front->pending.fuse);
 	close(front->pending.libfuse);
 	front->pending.libfuse = -1;
 	answers_end(front);
 }
 
-static bool end_mount(struct frontend *front, struct fuse_session *fuse, const char *mountpoint)
+static bool end_mount(struct frontend *front, const char *mountpoint)
 {
-	close_device(front, fuse);
+	close_device(front);
 	mountpoint_detach_now(mountpoint, NULL);
 	return false;
 }
@@ -156,7 +163,7 @@ static bool mount_alone(struct fuse_session *fuse, const char *mountpoint)
 	return mounted;
 }
 
-bool mount_begin(struct options *options, struct loop *loop, struct mount *mount)
+bool mount_begin(struct options *options, struct loop *loop)
 {
 	struct mount_records *at = &loop->mount_records;
 	struct frontend *front = loop->front;
@@ -166,27 +173,27 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 		log_line(LC_ERROR, "cannot start: %s", aborted);
 		return false;
 	}
-	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
-	if (!mount->fuse) {
+	front->pending.fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
+	if (!front->pending.fuse) {
 		log_line(LC_ERROR, "cannot begin a FUSE session");
 		return false;
 	}
-	if (!mount_alone(mount->fuse, options->mountpoint))
+	if (!mount_alone(front->pending.fuse, options->mountpoint))
 		return false;
 	if (front->serving) {
 		log_line(LC_ERROR,
 		         "libfuse %s has answered the kernel's first request by itself, and no "
 		         "program could take over from this one",
 		         fuse_pkgversion());
-		return end_mount(front, mount->fuse, options->mountpoint);
+		return end_mount(front, options->mountpoint);
 	}
-	if (!take_device(front, mount->fuse) || set_nonblocking(front->answers.fd) < 0) {
+	if (!take_device(front) || set_nonblocking(front->answers.fd) < 0) {
 		log_line(LC_ERROR, "cannot take over the kernel's requests: %s", strerror(errno));
-		return end_mount(front, mount->fuse, options->mountpoint);
+		return end_mount(front, options->mountpoint);
 	}
 	if (!mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
-		return end_mount(front, mount->fuse, options->mountpoint);
+		return end_mount(front, options->mountpoint);
 	}
 	ready_leave_session();
 	guardian_mounted(front->guardian, at->mount_id, at->device);
@@ -199,16 +206,15 @@ bool mount_begin(struct options *options, struct loop *loop, struct mount *mount
 	return true;
 }
 
-void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
-                 const struct codec *codec)
+void mount_adopt(struct options *options, struct loop *loop, const struct codec *codec)
 {
 	bool crashed = loop->reload.crash.signal != 0;
 	struct frontend *front = loop->front;
 	char end[32];
 
-	mount->fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
-	snprintf(end, sizeof(end), "/dev/fd/%d", requests_begin(front, mount->fuse));
-	if (!mount->fuse || fuse_session_mount(mount->fuse, end) < 0)
+	front->pending.fuse = fuse_session_new(&options->fuse_args, &ops, sizeof(ops), front);
+	snprintf(end, sizeof(end), "/dev/fd/%d", requests_begin(front));
+	if (!front->pending.fuse || fuse_session_mount(front->pending.fuse, end) < 0)
 		codec->give_up("no FUSE session can begin");
 	if (!requests_serve_init(front))
 		codec->give_up("libfuse does not answer");
@@ -220,19 +226,18 @@ void mount_adopt(struct options *options, struct loop *loop, struct mount *mount
 	lc_claimed(front->lc);
 }
 
-int mount_serve(struct loop *loop, struct mount *mount)
+int mount_serve(struct loop *loop)
 {
+	const struct mount_records *at = &loop->mount_records;
 	struct frontend *front = loop->front;
 	bool served;
 	int status, is_open;
 
-	mount->at = &loop->mount_records;
-	mount->nodes = front->nodes;
-	loop->fuse = mount->fuse;
+	loop->fuse = front->pending.fuse;
 	served = loop_serve(loop);
 	status = served && loop->error == 0 ? 0 : EXIT_MOUNT;
-	is_open = ask_for_open(loop, mount);
-	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, mount, is_open))
+	is_open = ask_for_open(loop);
+	if (loop->stage == LOOP_SERVES && loop->gone && ended_by_force(loop, is_open))
 		status = store_head(front->records.store)->elsewhere ? EXIT_USAGE : EXIT_MOUNT;
 	else
 		log_line(LC_INFO,
@@ -241,9 +246,9 @@ int mount_serve(struct loop *loop, struct mount *mount)
 		files_end(front);
 	if (loop->stage == LOOP_SERVES) {
 		supervisor_leaves();
-		mountpoint_detach_now(mount->at->mountpoint, loop->gone ? NULL : mount->at->device);
+		mountpoint_detach_now(at->mountpoint, loop->gone ? NULL : at->device);
 	}
-	close_device(front, mount->fuse);
+	close_device(front);
 	holds_drop_all(front);
 	lc_drain(front->lc);
 	return status;

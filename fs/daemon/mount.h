@@ -7,20 +7,12 @@
 
 #include "daemon/loop.h"
 
-struct mount {
-	struct nodes *nodes;
-	struct fuse_session *fuse;
-	const struct mount_records *at; /* knows its path, number and device */
-	bool open;                      /* a process has a lock file of it open */
-};
-
 /* Mounts. False: it is said why not. */
-bool mount_begin(struct options *options, struct loop *loop, struct mount *mount);
+bool mount_begin(struct options *options, struct loop *loop);
 /* Instead of mount_begin(): goes on with the kernel's connection and all requests that wait. If
  * that fails, codec->give_up() ends this process and leaves all as it was. */
-void mount_adopt(struct options *options, struct loop *loop, struct mount *mount,
-                 const struct codec *codec);
+void mount_adopt(struct options *options, struct loop *loop, const struct codec *codec);
 /* Serves until it is unmounted. Returns the exit status. */
-int mount_serve(struct loop *loop, struct mount *mount);
+int mount_serve(struct loop *loop);
 
 #endif

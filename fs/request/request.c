@@ -32,13 +32,12 @@ struct request *request_find(const struct frontend *front, uint64_t unique)
 
 /* ---- from the first to the last ---- */
 
-int requests_begin(struct frontend *front, struct fuse_session *fuse)
+int requests_begin(struct frontend *front)
 {
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
 		return -1;
-	front->pending.fuse = fuse;
 	front->pending.libfuse = fds[0];
 	return fds[1];
 }

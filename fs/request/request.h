@@ -61,7 +61,7 @@ struct pending {
 
 /* A pair of sockets: what libfuse writes to one end, in place of the kernel's device, is read at
  * the other one. The end for libfuse; -1: errno. */
-int requests_begin(struct frontend *front, struct fuse_session *fuse);
+int requests_begin(struct frontend *front);
 
 /* Allocates room for a request of so many bytes. NULL: no memory. */
 struct request *request_alloc(size_t len);

@@ -379,10 +379,10 @@ static void begin(void)
 	holds.audit_log.history.records = &front.records;
 	kernel.fd = behind_connect(&fd);
 	MUST(nodes_create(&front.records, &front.nodes) == 0 && holds_init(&front));
-	fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
+	front.pending.fuse = fuse = fuse_session_new(&args, &ops, sizeof(ops), &front);
 	fuse_opt_free_args(&args);
 	front.answers.fd = fd;
-	snprintf(device, sizeof(device), "/dev/fd/%d", requests_begin(&front, fuse));
+	snprintf(device, sizeof(device), "/dev/fd/%d", requests_begin(&front));
 	MUST(fuse && fuse_session_mount(fuse, device) == 0);
 	kernel.nodes[0].ino = FUSE_ROOT_ID;
 	kernel.nodes[0].is_dir = true;

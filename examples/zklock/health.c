@@ -51,21 +51,35 @@ static const char *tell_since(const struct health *health, char *buffer, size_t 
 	return buffer;
 }
 
-static void add_value(const struct health *health, const char *key, char why[HEALTH_MAX])
+static void add(char why[HEALTH_MAX], const char *text)
 {
-	char said[HEALTH_MAX], shown[CLEAN_MAX];
+	char shown[CLEAN_MAX];
 	size_t n = strlen(why);
 
-	health_value(health, key, said, sizeof(said));
-	if (strcmp(said, "-") != 0)
-		snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), said));
+	snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), text));
 }
 
-/* What the mount met at one server, if it was more than silence, and what each server did last. */
+/* Adds what the mount met at one server, if it was more than silence, and what each other server
+ * did last. Both texts name a server first. */
 static void add_servers(const struct health *health, char why[HEALTH_MAX])
 {
-	add_value(health, "no_contact_why", why);
-	add_value(health, "servers_tried", why);
+	char met[HEALTH_MAX], tried[HEALTH_MAX], *next;
+	size_t name;
+
+	health_value(health, "no_contact_why", met, sizeof(met));
+	health_value(health, "servers_tried", tried, sizeof(tried));
+	if (strcmp(met, "-") != 0)
+		add(why, met);
+	name = strcspn(met, " ");
+	for (char *server = tried; server && strcmp(server, "-") != 0; server = next) {
+		next = strstr(server, "; ");
+		if (next) {
+			*next = '\0';
+			next += strlen("; ");
+		}
+		if (strncmp(server, met, name) != 0 || strncmp(server + name, ": ", 2) != 0)
+			add(why, server);
+	}
 }
 
 bool health_is_good(const struct health *health, char why[HEALTH_MAX])

@@ -576,7 +576,7 @@ bool loop_serve(struct loop *loop)
 		}
 		if (told)
 			contact_tend(&loop->contact, front, loop->options);
-		if (reload_is_under_way(&loop->reload))
+		if (loop->reload.stage != RELOAD_NONE)
 			reload_process(&loop->reload, !loop->deferred && !in_doubt(loop) &&
 			                                      front->answers.len == 0);
 	}

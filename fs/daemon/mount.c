@@ -157,7 +157,8 @@ static bool mount_alone(struct fuse_session *fuse, const char *mountpoint)
 	/* If it fails, libfuse or fusermount3 says why, in one line. */
 	bool mounted = !taken && fuse_session_mount(fuse, mountpoint) == 0;
 
-	mountpoint_unlock(lock);
+	if (lock >= 0)
+		close(lock);
 	if (taken)
 		log_line(LC_ERROR, "%s: zklockfs is mounted there already", mountpoint);
 	return mounted;
@@ -191,7 +192,7 @@ bool mount_begin(struct options *options, struct loop *loop)
 		log_line(LC_ERROR, "cannot take over the kernel's requests: %s", strerror(errno));
 		return end_mount(front, options->mountpoint);
 	}
-	if (!mountpoint_identify(options->mountpoint, &at->mount_id, at->device)) {
+	if (!mountpoint_identify(options->mountpoint, &at->mount_id, at->device, NULL)) {
 		log_line(LC_ERROR, "%s: the mount cannot be found", options->mountpoint);
 		return end_mount(front, options->mountpoint);
 	}

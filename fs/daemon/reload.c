@@ -501,11 +501,6 @@ static void make_way(struct reload *reload)
 	reload_give_up(reload, why);
 }
 
-bool reload_is_under_way(const struct reload *reload)
-{
-	return reload->stage != RELOAD_NONE;
-}
-
 int64_t reload_wait(const struct reload *reload)
 {
 	switch (reload->stage) {

@@ -36,6 +36,7 @@ struct reload {
 	char *program;                 /* the path of this program */
 	struct supervisor_crash crash; /* of the daemon before; signal 0: it was a planned reload */
 	enum on_lost on_lost, was; /* what these options ask for; what the mount's guardian does */
+	enum reload_stage stage;
 	/* Used in reload.c alone. */
 	char changes[512]; /* options_changes() */
 	char *args;        /* argv as the records have it, */
@@ -43,7 +44,6 @@ struct reload {
 	char *former;  /*   and those that the mount ran with before; or NULL */
 	char **next;   /* the argv of the program that comes, if it has another one; malloced */
 	char why[256]; /* why the last reload failed */
-	enum reload_stage stage;
 	int64_t until_us;
 	pid_t child;
 	int output; /* the child's */
@@ -65,7 +65,6 @@ void reload_reap(struct reload *reload, pid_t pid, int status);
 /* reload_wait() says how long until reload_process() has something to do. The loop calls both in
  * every turn while a reload is under way. `settled`: the loop itself has nothing half done. If the
  * reload succeeds, reload_process() does not return. */
-bool reload_is_under_way(const struct reload *reload);
 int64_t reload_wait(const struct reload *reload);
 void reload_process(struct reload *reload, bool settled);
 

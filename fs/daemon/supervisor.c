@@ -96,28 +96,25 @@ static bool tell_supervisor(const struct supervisor_word *word, int fd)
 
 void supervisor_give(enum supervisor_gift gift, int fd)
 {
-	struct supervisor_word word = {.word = SUPERVISOR_HAS, .gift = (int)gift, .number = fd};
+	struct supervisor_word word = {
+		.word = SUPERVISOR_HAS,
+		.gift = (int)gift,
+		.number =
+			gift == SUPERVISOR_PROGRAM ? -1 : fd, /* the next daemon does not get it */
+	};
 
 	if (fd >= 0)
 		(void)tell_supervisor(&word, fd);
 }
 
-static void give_program(void)
-{
-	struct supervisor_word word = {
-		.word = SUPERVISOR_HAS, .gift = SUPERVISOR_PROGRAM, .number = -1};
-	int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)tell_supervisor(&word, fd);
-	close(fd);
-}
-
 bool supervisor_serves(void)
 {
+	int program = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
 	(void)prctl(PR_SET_PDEATHSIG, 0);
-	give_program();
+	supervisor_give(SUPERVISOR_PROGRAM, program);
+	if (program >= 0)
+		close(program);
 	return tell_supervisor(&(struct supervisor_word){.word = SUPERVISOR_SERVES}, -1);
 }
 

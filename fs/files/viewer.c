@@ -43,18 +43,6 @@ static size_t read_groups(pid_t thread, gid_t groups[VIEWER_GROUPS_MAX])
 	return count;
 }
 
-static struct viewer *new_viewer(struct frontend *front, uid_t uid, size_t count)
-{
-	struct viewer *viewer = budget_alloc(&front->files, uid,
-	                                     sizeof(*viewer) + count * sizeof(viewer->groups[0]));
-
-	if (!viewer)
-		return NULL;
-	viewer->uid = uid;
-	viewer->count = count;
-	return viewer;
-}
-
 /* Where the user's next rest is written down. NULL: the user has to wait for the end of one. */
 static struct viewer_rest *find_rest(struct frontend *front, uid_t uid)
 {
@@ -95,10 +83,12 @@ struct viewer *viewer_of(struct frontend *front, struct request *req)
 				.until_us = front->clock_us() + took / 1000 * REST,
 			};
 	}
-	viewer = new_viewer(front, in->uid, count);
+	viewer = budget_alloc(&front->files, in->uid, sizeof(*viewer) + count * sizeof(groups[0]));
 	if (!viewer)
 		return NULL;
+	viewer->uid = in->uid;
 	viewer->gid = in->gid;
+	viewer->count = count;
 	memcpy(viewer->groups, groups, count * sizeof(groups[0]));
 	return viewer;
 }

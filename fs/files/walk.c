@@ -365,19 +365,13 @@ void walk_ask(struct walk *walk)
 	walk->inside = false;
 }
 
-/* Drops the step that was told last. */
-static void drop_told(struct walk *walk)
-{
-	if (walk->told)
-		drop_step(walk->told);
-	walk->told = NULL;
-}
-
 int walk_next(struct walk *walk, const struct walk_lock **ret_lock)
 {
 	struct step *step;
 
-	drop_told(walk);
+	if (walk->told)
+		drop_step(walk->told);
+	walk->told = NULL;
 	while (walk->error == 0 && (step = walk->steps) != NULL) {
 		if (step->kind == STEP_NAMES ? step->name < step->end : step->kind != STEP_ANSWERED)
 			return 0;

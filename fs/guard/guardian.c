@@ -233,14 +233,6 @@ static void limit_slot(struct guardian *guardian, int slot, int64_t until_us)
 	atomic_store(&guardian->page->slots[slot].until_us, until_us);
 }
 
-static void copy_path(char room[SLOT_LOCK_MAX + 1], const char *path)
-{
-	size_t len = strnlen(path, SLOT_LOCK_MAX);
-
-	memcpy(room, path, len);
-	room[len] = '\0';
-}
-
 static int fill_slot(struct guardian *guardian, enum slot_state state, const struct guarded *who)
 {
 	const char *lacks = lacks_slot(guardian, state, who->uid);
@@ -270,7 +262,7 @@ static int fill_slot(struct guardian *guardian, enum slot_state state, const str
 	slot->start = who->process.start;
 	slot->number = who->number ? who->number : number_of(who->process.pid);
 	slot->ino = who->ino;
-	copy_path(page->locks[i], who->lock);
+	snprintf(page->locks[i], sizeof(page->locks[i]), "%s", who->lock);
 	limit_slot(guardian, i, who->until_us);
 	if (i >= atomic_load(&page->used))
 		atomic_store(&page->used, i + 1);

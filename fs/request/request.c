@@ -20,14 +20,9 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct request) <= 160, "a request 
 /* Room for any answer of libfuse's own: the one to INIT is the longest. */
 #define LIBFUSE_BYTES 1024
 
-static struct request *request_of_link(struct table_link *unique)
-{
-	return (struct request *)unique;
-}
-
 struct request *request_find(const struct frontend *front, uint64_t unique)
 {
-	return request_of_link(table_find(&front->pending.kept, unique));
+	return (struct request *)(table_find(&front->pending.kept, unique));
 }
 
 /* ---- from the first to the last ---- */
@@ -102,7 +97,7 @@ void requests_finish(struct frontend *front)
 	struct table_link *unique;
 
 	while ((unique = table_next(&pending->kept, NULL)))
-		request_drop(request_of_link(unique));
+		request_drop((struct request *)unique);
 	table_finish(&pending->kept);
 	if (pending->init)
 		request_drop(pending->init);
@@ -373,7 +368,7 @@ void requests_replay(struct frontend *front, bool crashed, request_stays_fn *sta
 
 	LL_SORT(all, compare_coming);
 	LL_FOREACH_SAFE(all, unique, next) {
-		struct request *request = request_of_link(unique);
+		struct request *request = (struct request *)unique;
 		/* The table had this request before, so there is room. */
 		bool added = table_add(&pending->kept, unique, unique->number);
 

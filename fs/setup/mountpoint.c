@@ -40,8 +40,8 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-/* The topmost mount there, if it is a zklockfs. `ret_source`: malloced; or NULL. */
-static bool identify(const char *path, int *ret_mount_id, char ret_device[32], char **ret_source)
+bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32],
+                         char **ret_source)
 {
 	FILE *file = fopen(MOUNTS_OWN, "re");
 	char *line = NULL;
@@ -75,18 +75,13 @@ static bool identify(const char *path, int *ret_mount_id, char ret_device[32], c
 	return found;
 }
 
-bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32])
-{
-	return identify(path, ret_mount_id, ret_device, NULL);
-}
-
 char *mountpoint_source(const char *path)
 {
 	char device[32], *source = NULL, *real = realpath(path, NULL);
 	int id;
 
 	if (real)
-		(void)identify(real, &id, device, &source);
+		(void)mountpoint_identify(real, &id, device, &source);
 	free(real);
 	return source;
 }
@@ -96,7 +91,7 @@ bool mountpoint_is_zklockfs(const char *path)
 	char device[32];
 	int id;
 
-	return mountpoint_identify(path, &id, device);
+	return mountpoint_identify(path, &id, device, NULL);
 }
 
 /* ustat(2) is old, but nothing else asks for a device, and the C libraries have forgotten it. */
@@ -159,7 +154,7 @@ static void describe(const char *line, const char *where, unsigned more, char *t
 
 void mountpoint_covered(const char *path, const char *device, char *text, size_t size)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	FILE *file = fopen(MOUNTS_OWN, "re");
 	char *line = NULL, where[4096];
 	size_t room = 0;
 	unsigned found = 0;
@@ -326,12 +321,6 @@ int mountpoint_lock(const char *path)
 	       clock_now_us() < until_us)
 		(void)usleep(LOCK_LOOK_US);
 	return lock;
-}
-
-void mountpoint_unlock(int lock)
-{
-	if (lock >= 0)
-		close(lock);
 }
 
 const char *mountpoint_unasked(int error)

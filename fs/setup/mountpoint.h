@@ -31,15 +31,16 @@ const char *mountpoint_refusal(const char *path);
  * be mounted on, and why: *ret_why. */
 char *mountpoint_prepare(const char *path, const char **ret_why);
 /* Before mount(2), which would stack a second mount on one that has come meanwhile: waits while
- * another process is between this and mountpoint_unlock(), but not for long, since whoever may read
- * the directory can lock it. A descriptor, or -1. */
+ * another process has that lock, but not for long, since whoever may read the directory can lock
+ * it. A descriptor, which the caller closes after the mount; or -1. */
 int mountpoint_lock(const char *path);
-void mountpoint_unlock(int lock);
 /* A zklockfs is mounted there, alive or dead. */
 bool mountpoint_is_zklockfs(const char *path);
-/* The number and the device ("0:57") of the mount at the path, from mountinfo(5). False: none is
- * there. */
-bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32]);
+/* The number and the device ("0:57") of the zklockfs that is topmost at the path, from
+ * mountinfo(5); and its source, as it was mounted, malloced, unless `ret_source` is NULL. False:
+ * none is there. */
+bool mountpoint_identify(const char *path, int *ret_mount_id, char ret_device[32],
+                         char **ret_source);
 /* The source that the kernel has of the zklockfs there, as it was mounted. Malloced; NULL: there is
  * none. */
 char *mountpoint_source(const char *path);

@@ -16,18 +16,9 @@ static struct content *find_latest(struct contents *contents, const struct conte
 
 static void forget_latest(struct content *content)
 {
-	if (content->latest)
+	if (content->hh.tbl)
 		HASH_DEL(content->of->latest, content);
-	content->latest = false;
-}
-
-/* Without the memory for it, it is not shared. */
-static void remember_latest(struct content *content)
-{
-	struct contents *contents = content->of;
-
-	HASH_ADD(hh, contents->latest, key, sizeof(content->key), content);
-	content->latest = content->hh.tbl;
+	content->hh.tbl = NULL;
 }
 
 /* With one reference; the latest of its key. NULL: errno. */
@@ -53,7 +44,8 @@ static struct content *new_content(struct contents *contents, const struct conte
 	record_begin(contents->records, &content->record, RECORD_CONTENT, 0);
 	if (before)
 		forget_latest(before);
-	remember_latest(content);
+	HASH_ADD(hh, contents->latest, key, sizeof(content->key),
+	         content); /* or it is not shared */
 	return content;
 }
 

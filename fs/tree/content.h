@@ -16,14 +16,13 @@ struct content {
 	const char *data; /* a byte 0 behind it */
 	unsigned references;
 	struct contents *of;
-	bool latest;
 	struct record record;
 	struct content *prev, *next;
 	struct content_key {
 		uint64_t ino;
 		uint64_t uid;
 	} key;
-	UT_hash_handle hh;
+	UT_hash_handle hh; /* in `latest`; its tbl is NULL if it is not there */
 };
 
 struct contents {

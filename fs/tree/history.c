@@ -34,16 +34,6 @@ const int64_t history_bounds_us[HISTORY_BUCKETS] = {
 	MINUTES(5), MINUTES(15), MINUTES(60), MINUTES(240), MINUTES(720), MINUTES(1440),
 };
 
-static void count_hold(struct history *history, int64_t held_us)
-{
-	int bucket = 0;
-
-	while (bucket < HISTORY_BUCKETS && held_us > history_bounds_us[bucket])
-		bucket++;
-	history->buckets[bucket]++;
-	history->held_us += held_us;
-}
-
 /* A part of the room is root's. */
 static size_t weight_of(const struct history_user *user)
 {
@@ -110,7 +100,12 @@ static void keep_hold(struct history *history, const struct history_hold *hold)
 
 void history_add(struct history *history, const struct history_hold *hold, int64_t held_us)
 {
-	count_hold(history, held_us);
+	int bucket = 0;
+
+	while (bucket < HISTORY_BUCKETS && held_us > history_bounds_us[bucket])
+		bucket++;
+	history->buckets[bucket]++;
+	history->held_us += held_us;
 	keep_hold(history, hold);
 }
 

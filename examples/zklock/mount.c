@@ -33,14 +33,13 @@ static _Noreturn void cannot_open(const char *path)
 	err(EX_UNAVAILABLE, "%s", path);
 }
 
-/* `real`: its path, resolved. */
+/* `path`: of a mount, or of a lock; `real`: the same, resolved. */
 static _Noreturn void not_mounted(const char *path, const char *real)
 {
-	char unit[PLACE_UNIT_MAX];
+	char unit[PLACE_UNIT_MAX], shown[CLEAN_MAX];
 
-	if (open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) < 0)
-		cannot_open(path);
-	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there%s", path, place_unit(real, unit));
+	errx(EX_UNAVAILABLE, "%s: no zklockfs is mounted there%s",
+	     clean(shown, sizeof(shown), path), place_unit(real, unit));
 }
 
 /* A file of the same name on another filesystem would look like a lock and be none. */
@@ -85,8 +84,10 @@ void mount_find(struct mount *mount, const char *given, const char *lock)
 		mount->real = places_resolve(&mount->places, given ? given : lock);
 		mount->place = places_around(&mount->places, mount->real);
 	}
-	if (given && !mount->place)
-		not_mounted(given, mount->real);
+	if (given && !mount->place && open(given, O_PATH | O_DIRECTORY | O_CLOEXEC) < 0)
+		cannot_open(given);
+	if (mount->real && !mount->place)
+		not_mounted(given ? given : lock, mount->real);
 	if (!mount->place)
 		mount->place = places_only(&mount->places);
 	if (!given) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #define TYPE "fuse.zklockfs"
 #define LINKS_MAX 40
 #define SETTINGS ".conf"
+#define SETTINGS_DIR "/etc/zklockfs"
 
 const char *place_skip(const char *path, const char *directory)
 {
@@ -163,7 +165,7 @@ static bool find_mountpoint(const char *file, char mountpoint[NAME_MAX + 2])
 
 const char *place_unit(const char *path, char text[PLACE_UNIT_MAX])
 {
-	DIR *settings = opendir("/etc/zklockfs");
+	DIR *settings = opendir(SETTINGS_DIR);
 	char mountpoint[NAME_MAX + 2];
 	struct dirent *file;
 	unsigned count = 0;
@@ -181,13 +183,36 @@ const char *place_unit(const char *path, char text[PLACE_UNIT_MAX])
 	return text;
 }
 
+/* Finds a mount point that has settings, and on which nothing is mounted. */
+static bool find_absent(const struct places *places, char mountpoint[NAME_MAX + 2])
+{
+	DIR *settings = opendir(SETTINGS_DIR);
+	struct dirent *file;
+	struct stat status;
+	bool absent = false;
+
+	while (!absent && settings && (file = readdir(settings))) {
+		char *real;
+
+		if (!find_mountpoint(file->d_name, mountpoint))
+			continue;
+		real = places_resolve(places, mountpoint);
+		absent = !places_around(places, real) && stat(real, &status) == 0 &&
+		         S_ISDIR(status.st_mode);
+		free(real);
+	}
+	if (settings)
+		closedir(settings);
+	return absent;
+}
+
 /* ---- the one that is meant ---- */
 
 /* Several ways may lead to one mount: the first is taken, a whole one rather than a part. */
 const struct place *places_only(const struct places *places)
 {
 	const struct place *chosen = NULL, *end = places->list + places->count;
-	char shown[CLEAN_MAX], unit[PLACE_UNIT_MAX];
+	char shown[CLEAN_MAX], unit[PLACE_UNIT_MAX], absent[NAME_MAX + 2];
 
 	for (const struct place *place = places->list; place < end; place++) {
 		if (!place->trusted)
@@ -205,6 +230,11 @@ const struct place *places_only(const struct places *places)
 	if (!chosen)
 		errx(EX_UNAVAILABLE, "no zklockfs is mounted here%s",
 		     *place_unit(NULL, unit) ? unit : ", see zklockfs(8)");
+	if (find_absent(places, absent))
+		errx(EX_UNAVAILABLE,
+		     "%s has settings and is not mounted: its locks may be meant, or those of %s; "
+		     "choose by -m or $ZKLOCKFS%s",
+		     clean(shown, sizeof(shown), absent), chosen->path, place_unit(absent, unit));
 	return chosen;
 }
 

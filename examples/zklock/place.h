@@ -29,8 +29,8 @@ struct places {
  * program with 69 if they cannot be read. */
 void places_read(struct places *ret_places);
 void places_free(struct places *places);
-/* The one that is trusted. Ends the program with 69 if there is none, with 64 if there are
- * several. */
+/* The one that is trusted. Ends the program with 69 if there is none, or if another one has
+ * settings and is not mounted; with 64 if there are several. */
 const struct place *places_only(const struct places *places);
 /* The absolute path, without symbolic links as far as into the first place; to be freed. */
 char *places_resolve(const struct places *places, const char *path);

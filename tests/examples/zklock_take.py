@@ -293,6 +293,7 @@ def mistakes(case, a):
     # Which mount: several, one by its path, none, a directory that is none.
     check_run(None, ['svca', '--', 'true'], 64, 'two mounts', 'choose one by -m')
     check_run(None, [a.path('svca'), '--', 'true'], 0, 'a path says which mount')
+    check_run(None, ['/srv/svca', '--', 'true'], 69, 'a path of no mount', '/srv/svca: no zklockfs is mounted there')
     check_run(None, ['-m', a.directory + '/', 'svca', '--', 'true'], 0, '-m')
     # By a symbolic link to the mount, or above it.
     above = case.directory + '/above'
@@ -313,22 +314,24 @@ def mistakes(case, a):
         got, out, err = command([*wrap, ZKLOCK, 'svca', '--', 'true'], env=environment())
         check_equal(got, status, f'{len(wrap) - 6} mounts taken away: {out}{err}')
     check('no zklockfs is mounted' in err, err)
-    named_by_settings(case, both, mounts)
+    named_by_settings(case, alone, both, mounts)
 
 
-def named_by_settings(case, without, mounts):
-    """The unit that has settings for the path that is meant, or is the only one."""
+def named_by_settings(case, alone, without, mounts):
+    """The unit that has settings for the path that is meant, or is the only one. While it is not mounted, no
+    other mount's lock is taken for one of its locks."""
     etc, bare = case.directory + '/etc', case.mount_point()
     check_equal(command(['cp', '-a', '/etc', etc])[0], 0, 'another /etc')
     os.makedirs(etc + '/zklockfs')
     for source, target in ((etc, '/etc'), (bare, '/mnt')):
         check_equal(command(['mount', '--bind', source, target])[0], 0, target)
 
-    def says(names, words, text):
+    def says(names, words, text, wrap=None):
         for name in names:
             with open(f'/etc/zklockfs/{name}', 'w', encoding='ascii'):
                 pass
-        got, _, err = command([*without, *mounts, ZKLOCK, *words, 'svca', '--', 'true'], env=environment())
+        wrap = wrap or [*without, *mounts]
+        got, _, err = command([*wrap, ZKLOCK, *words, 'svca', '--', 'true'], env=environment())
         check(got == 69 and err.endswith(text + '\n'), f'{names} {words}: {err!r} and not {text!r}')
     this = '; this mounts it: systemctl start zklockfs@'
     says(['password', 'srv-zkx2dlocks.conf'], [], 'no zklockfs is mounted here, see zklockfs(8)')
@@ -336,6 +339,13 @@ def named_by_settings(case, without, mounts):
     says([], ['-m', '/mnt'], '/mnt: no zklockfs is mounted there')
     says(['mnt.conf'], ['-m', '/mnt'], f'/mnt: no zklockfs is mounted there{this}mnt')
     says([], [], 'no zklockfs is mounted here, see zklockfs(8)')
+    one = [*alone, mounts[1]]
+    says([], [], f'/mnt has settings and is not mounted: its locks may be meant, or those of {mounts[0]}; '
+         f'choose by -m or $ZKLOCKFS{this}mnt', one)
+    says([], ['-m', '/mnt'], f'/mnt: no zklockfs is mounted there{this}mnt', one)
+    check_equal(command([*one, ZKLOCK, '-m', mounts[0], 'svca', '--', 'true'])[0], 0, 'the chosen one')
+    os.unlink('/etc/zklockfs/mnt.conf')
+    check_equal(command([*one, ZKLOCK, 'svca', '--', 'true'], env=environment())[0], 0, 'srv-locks has no directory')
     for target in ('/mnt', '/etc'):
         check_equal(command(['umount', target])[0], 0, 'umount')
 

@@ -468,6 +468,12 @@ static bool check_mount_there(const struct options *options, const char *path)
 	else
 		log_line(RISK, "mount point: zklockfs is mounted there, and %s: %s", status,
 		         strerror(errno));
+	while (file && fgets(line, sizeof(line), file))
+		if (strcmp(line, "keeper: 0\n") == 0)
+			log_line(RISK,
+			         "mount point: its keeper was killed: nothing would restart the "
+			         "daemon after a crash; when no lock is held, stop the mount "
+			         "and start it again");
 	if (file)
 		fclose(file);
 	return !dead;

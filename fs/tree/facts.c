@@ -227,7 +227,7 @@ static const struct fact {
          "Processes that on_lost was to stop, and may not signal."},
 	{NULL, "helper_up", "helper=\"guardian\"", FACT_UP, AT(guardian_up),
          "0 for a process of this mount that was killed, and is missing until a restart."},
-	{NULL, "helper_up", "helper=\"keeper\"", FACT_UP, AT(mount.supervisor_up),
+	{"keeper", "helper_up", "helper=\"keeper\"", FACT_UP, AT(mount.supervisor_up),
          "0 for a process of this mount that was killed, and is missing until a restart."},
 #define COUNT(field, metric, label, help) \
 	{NULL, metric, label, FACT_COUNTER, AT(counts.field), help},
@@ -297,7 +297,7 @@ static void print_line(struct view_page *page, const struct fact *fact, const st
 	if (fact->type == FACT_SINCE_MS)
 		text = view_time(time, number);
 	if ((number == 0 && (fact->type == FACT_SESSION || fact->type == FACT_ID)) ||
-	    (number < 0 && fact->type == FACT_US))
+	    (number < 0 && (fact->type == FACT_US || fact->type == FACT_UP)))
 		text = "-";
 	if (text)
 		PRINT(page, "%s: %s\n", fact->line, *text ? text : "-");

@@ -188,7 +188,7 @@ static const char *play_view_status(void)
 {
 	struct text text = {.data = (char *)&play_facts, .len = 12345};
 
-	return judge_text(view_status(&play_facts, &text), &text, "covered_by: -\n", 0);
+	return judge_text(view_status(&play_facts, &text), &text, "keeper: 0\n", 0);
 }
 
 static const char *play_view_metrics(void)

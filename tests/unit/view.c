@@ -309,7 +309,7 @@ static void longest_texts_fit_the_size(void **state)
 static void status_of_a_mount(void **state)
 {
 	struct facts facts = {
-		.mount = {.host = "web1", .on_lost = "term"},
+		.mount = {.host = "web1", .on_lost = "term", .supervisor_up = 1},
 		.engine = {.state = LC_READY,
 	                   .session = 0x1000000000000ab,
 	                   .session_timeout_us = 15000000,
@@ -371,7 +371,8 @@ static void status_of_a_mount(void **state)
 	                               "names_without_address: -\n"
 	                               "servers_wrong: server 10.0.0.8:2181 is wrong\n"
 	                               "servers_tried: -\n"
-	                               "covered_by: -\n");
+	                               "covered_by: -\n"
+	                               "keeper: 1\n");
 	assert_int_equal(text.len, strlen(text.data));
 	free(text.data);
 	facts.engine.resting = 1;
@@ -399,7 +400,8 @@ static void status_without_a_session(void **state)
 		struct facts facts = {
 			.mount = {.host = "web1",
 		                  .on_lost = "none",
-		                  .covered = "/mnt/locks/team (fuse of user 1001)"},
+		                  .covered = "/mnt/locks/team (fuse of user 1001)",
+		                  .supervisor_up = -1},
 			.engine = {.state = (enum lc_state)i,
 		                   .server = "-",
 		                   .met = "it is elsewhere"},
@@ -427,7 +429,8 @@ static void status_without_a_session(void **state)
 		                       "names_without_address: zk2: Name or service not known\n"
 		                       "servers_wrong: -\n"
 		                       "servers_tried: 10.0.0.7:2181: Connection refused\n"
-		                       "covered_by: /mnt/locks/team (fuse of user 1001)\n"));
+		                       "covered_by: /mnt/locks/team (fuse of user 1001)\n"
+		                       "keeper: -\n"));
 		free(text.data);
 	}
 }

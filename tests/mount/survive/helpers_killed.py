@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """No process of a mount ends in silence. The one that writes the log is started again, and no line
 that it had not read is missing. A guardian or a supervisor that was killed is missed in the metrics and
-in the log. A dead daemon's guardian logs what it does."""
+in the log, and a supervisor by --check, too. A dead daemon's guardian logs what it does."""
 
 import errno
 import os
 import re
 import signal
 
-from harness import NO_KEEPER, ZKLOCKFS, check, check_equal, check_errno, raw_open, run, state_of, until
+from harness import NO_KEEPER, ZKLOCKFS, check, check_equal, check_errno, command, raw_open, run, state_of, until
 
 
 def children(pid):
@@ -85,6 +85,9 @@ def test(case):
     mount.process.wait()
     until(lambda: metric(mount, 'helper_up', helper='keeper') == 0, 'the supervisor is missed')
     check_equal(metric(mount, 'helper_up', helper='guardian'), 1, 'and nobody else')
+    check_equal(mount.status()['keeper'], '0', 'the state says so')
+    status, out, err = command([ZKLOCKFS, '--check', mount.directory])
+    check(status == 0 and 'its keeper was killed' in out + err, f'--check: {status} {out}{err}')
     server.zk.delete('/locks/build/' + server.entries('build')[0])
     holder.gone()
     mount.said(f'build: sent SIGKILL to pid {holder.pid} (python3) uid 0: the lock is lost')

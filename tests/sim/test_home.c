@@ -196,7 +196,7 @@ static void backup(void **state)
  * place. */
 static void without_a_quorum(void **state)
 {
-	struct stage *stage = begin_build(34);
+	struct stage *stage = begin_build(4);
 	struct host *here = &stage->hosts[0];
 	struct taker first, second;
 	int64_t session = status_of(here).session;
@@ -204,6 +204,8 @@ static void without_a_quorum(void **state)
 
 	(void)state;
 	begin_take(&first, &stage->hosts[1], "build", LC_EXCLUSIVE);
+	run(stage, SECOND);
+	assert_int_equal(first.phase, HELD);
 	begin_take(&second, here, "build", LC_EXCLUSIVE);
 	run(stage, SECOND);
 	stage->world.servers[0].cut = false;

@@ -9,7 +9,6 @@
 #include "host/args.h"
 #include "host/clock.h"
 #include "host/log.h"
-#include "host/nearest.h"
 #include "host/pause.h"
 #include "host/proc.h"
 #include "host/signals.h"
@@ -482,6 +481,7 @@ static bool check_mount_there(const struct options *options, const char *path)
 static void check_unmounted(const struct options *options, const char *path)
 {
 	bool root = geteuid() == 0, protects;
+	char name[UNIT_NAME_MAX];
 
 	switch (unmounted_look(path)) {
 	case UNMOUNTED_PROTECTED:
@@ -513,6 +513,11 @@ static void check_unmounted(const struct options *options, const char *path)
 		log_line(root ? WRONG : RISK, "mount point: %s", strerror(errno));
 		break;
 	}
+	/* Whoever names servers prepares a first mount; whoever does not expects one. */
+	if (options->unit)
+		log_line(RISK,
+		         "mount point: no zklockfs is mounted there: systemctl start 'zklockfs@%s'",
+		         unit_name(path, name));
 }
 
 static bool has_unit(void)
@@ -547,15 +552,13 @@ static void check_names(const char *file, char *text)
 {
 	static const char *const names[] = {"OPTIONS", "SERVERS", NULL};
 	unsigned counts[2] = {0};
-	char *name, *value;
+	char *name, *value, slip[UNIT_SLIP_MAX];
 
 	while (env_file_next(&text, &name, &value)) {
-		const char *meant = nearest(name, names, sizeof(*names));
-
 		for (size_t i = 0; names[i]; i++)
 			counts[i] += strcmp(name, names[i]) == 0;
-		if (meant && strcmp(name, meant) != 0)
-			log_line(RISK, "unit: %s: %s= is no setting: write %s=", file, name, meant);
+		if (*unit_slip(name, slip))
+			log_line(RISK, "unit: %s: %s", file, slip);
 	}
 	for (size_t i = 0; names[i]; i++)
 		if (counts[i] > 1)
@@ -590,11 +593,12 @@ static void check_settings(const char *path)
 {
 	char *argv[] = {(char *)"zklockfs", (char *)"--reload", (char *)path};
 	char file[UNIT_FILE_MAX], *text = unit_settings_read(path, file), **words;
+	char slip[UNIT_SLIP_MAX];
 
 	if (!text)
 		return;
 	check_names(file, text);
-	words = unit_words(path, sizeof(argv) / sizeof(*argv), argv, file);
+	words = unit_words(path, sizeof(argv) / sizeof(*argv), argv, file, slip);
 	if (words)
 		check_words(path, file, words);
 	free(words);
@@ -623,7 +627,8 @@ static int look_at_mountpoint(void *ctx)
 {
 	const struct options *options = ctx;
 	char *path = realpath(options->mountpoint, NULL);
-	const char *why = path ? mountpoint_refusal(path) : strerror(errno);
+	const char *why =
+		path ? mountpoint_refusal(path) : mountpoint_unresolved(options->mountpoint, errno);
 	char advice[UNIT_ADVICE_MAX];
 	bool serves = false;
 
@@ -656,6 +661,8 @@ static bool check_mountpoint(struct options *options)
 
 int check_all(struct options *options, struct loop *loop)
 {
+	if (options->unit)
+		log_line(OK, "unit: servers and options are read from %s", options->unit);
 	check_servers(loop);
 	check_clocks(&loop->front->pauses);
 	if (guardian_fd(loop->front->guardian) >= 0)

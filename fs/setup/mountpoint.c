@@ -386,6 +386,14 @@ const char *mountpoint_silence(const char *path)
 	return asked < 0 ? mountpoint_unasked(asked) : NULL;
 }
 
+const char *mountpoint_unresolved(const char *path, int error)
+{
+	/* Another word may be the name of a unit, given by mistake. */
+	if (error == ENOENT && *path == '/')
+		return "No such file or directory: mkdir -p makes it";
+	return strerror(error);
+}
+
 char *mountpoint_prepare(const char *path, const char **ret_why)
 {
 	char *result = NULL, *there;
@@ -402,7 +410,7 @@ char *mountpoint_prepare(const char *path, const char **ret_why)
 	free(there);
 	if (!*ret_why) {
 		result = realpath(path, NULL);
-		*ret_why = result ? mountpoint_refusal(result) : strerror(errno);
+		*ret_why = result ? mountpoint_refusal(result) : mountpoint_unresolved(path, errno);
 	}
 	if (*ret_why) {
 		free(result);

@@ -27,6 +27,8 @@ const char *mountpoint_silence(const char *path);
 const char *mountpoint_aborted(bool is_mounted);
 /* Why nothing may be mounted at this absolute path; NULL: it may. May wait: mountpoint_ask(). */
 const char *mountpoint_refusal(const char *path);
+/* Why realpath(3) has no path for what was given: `error` is its errno. */
+const char *mountpoint_unresolved(const char *path, int error);
 /* Its absolute path, malloced. A dead zklockfs there is taken off. NULL: not to
  * be mounted on, and why: *ret_why. */
 char *mountpoint_prepare(const char *path, const char **ret_why);

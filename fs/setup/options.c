@@ -74,6 +74,7 @@ struct raw {
 	char *source, *mountpoint;
 	const char *mounted;
 	char *unit;     /* the file that has these words; NULL: they are given */
+	char *slip;     /* a name in it that nobody reads, and which one is meant, or NULL */
 	char *bad;      /* what is wrong with options that are not taken */
 	char *kernels;  /* an option that only mount(8) names, as it found it */
 	char *extra;    /* the first argument too many */
@@ -528,6 +529,7 @@ static bool read_all(const struct raw *raw, struct options *options, struct refu
 	options->contexts = raw->contexts ? strdup(raw->contexts) : NULL;
 	options->protect = !raw->noprotect;
 	options->has_tick_time = raw->tick_time != NULL;
+	options->unit = raw->unit ? strdup(raw->unit) : NULL;
 	return read_durations(raw, options, refusal) && read_on_lost(raw, options, refusal) &&
 	       read_clients(raw, options, refusal) && read_source(raw, options, refusal) &&
 	       read_host(raw, options, refusal) && read_credentials(raw, options, refusal) &&
@@ -547,6 +549,7 @@ static void free_raw(struct raw *raw)
 	free(raw->extra);
 	free(raw->bad);
 	free(raw->unit);
+	free(raw->slip);
 	*raw = (struct raw){.mounted = raw->mounted};
 }
 
@@ -568,7 +571,10 @@ static bool names_source(const struct raw *raw)
 	return names;
 }
 
-/* What is not named stays as the mount has it: *ret_opts and *ret_source, malloced. */
+#define NAME_SERVERS "; to check what a mount needs, name the servers, too"
+
+/* What is not named stays as the mount has it: *ret_opts and *ret_source, malloced. *ret_absent: no
+ * mount lives there. */
 static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source,
                        struct refusal *refusal, bool *ret_absent)
 {
@@ -579,17 +585,14 @@ static bool read_mount(const struct raw *raw, char **ret_opts, char **ret_source
 	bool ok = text && options_again(text, ret_opts, ret_source);
 	char advice[UNIT_ADVICE_MAX];
 
-	*ret_absent = !silence && !text && errno == ENODEV;
-
+	*ret_absent = !silence && !text && (errno == ENODEV || errno == ENOTCONN);
 	if (!ok)
 		complain(refusal, EXIT_MOUNT, "%s: %s%s%s", mountpoint,
 		         text      ? strerror(ENOMEM)
 		         : silence ? silence
 		                   : why,
 		         text || silence ? "" : unit_advice(mountpoint, advice),
-		         raw->check && !text
-		                 ? "; to check what a mount needs, name the servers, too"
-		                 : "");
+		         raw->check && !text && !*ret_absent ? NAME_SERVERS : "");
 	free(text);
 	return ok;
 }
@@ -620,18 +623,23 @@ static bool parse_behind(struct raw *raw, int argc, char **argv, char *opts)
 	return ok;
 }
 
-/* Nothing is mounted: the words of its unit count, as the start will read them. */
+/* No mount lives there: the words of its unit count, as the start will read them. */
 static bool parse_unit(struct raw *raw, int argc, char **argv, struct refusal *refusal)
 {
-	char file[UNIT_FILE_MAX], **words = unit_words(raw->source, argc, argv, file);
+	char file[UNIT_FILE_MAX], slip[UNIT_SLIP_MAX];
+	char **words = unit_words(raw->source, argc, argv, file, slip);
 	bool ok = false;
 
-	if (words) {
+	if (!words) {
+		complain(refusal, refusal->status, "%s; %s: %s" NAME_SERVERS, refusal->why, file,
+		         strerror(errno));
+	} else {
 		free(refusal->why);
 		*refusal = (struct refusal){.status = EXIT_USAGE};
 		free_raw(raw);
 		ok = parse_words(raw, args_count(words), words);
 		raw->unit = strdup(file);
+		raw->slip = *slip ? strdup(slip) : NULL;
 	}
 	free(words);
 	return ok;
@@ -685,8 +693,8 @@ bool options_read(int argc, char **argv, const char *mountpoint, struct options 
 		ok = parse_again(&raw, argc, argv, ret_refusal);
 	ok = ok && read_all(&raw, &options, ret_refusal);
 	if (!ok && raw.unit && ret_refusal->why)
-		(void)complain(ret_refusal, ret_refusal->status, "%s: %s", raw.unit,
-		               ret_refusal->why);
+		(void)complain(ret_refusal, ret_refusal->status, "%s: %s%s%s", raw.unit,
+		               raw.slip ? raw.slip : "", raw.slip ? "; " : "", ret_refusal->why);
 	free_raw(&raw);
 	if (ok)
 		*ret_options = options;
@@ -721,6 +729,7 @@ void options_free(struct options *options)
 	free(options->servers);
 	free(options->root);
 	free(options->mountpoint);
+	free(options->unit);
 	free(options->host);
 	free(options->clients);
 	free(options->contexts);

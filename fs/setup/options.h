@@ -26,6 +26,7 @@ struct options {
 	char *servers;    /* its first part */
 	char *root;       /* its second, "/locks" when left out */
 	char *mountpoint; /* absolute; to check: as given, or NULL */
+	char *unit;       /* the file of a unit that servers and options are from, or NULL */
 	bool foreground, debug, make_root, read_only, reuse, log_takes, audit, supervisor;
 	bool check;         /* nothing is mounted: check.h */
 	bool change;        /* a mount is to go on with these options: change.h */

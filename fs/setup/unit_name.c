@@ -2,6 +2,7 @@
 #include "setup/unit_name.h"
 
 #include "host/args.h"
+#include "host/nearest.h"
 #include "setup/env_file.h"
 
 #include <stdio.h>
@@ -65,19 +66,37 @@ char *unit_settings_read(const char *path, char file[UNIT_FILE_MAX])
 	return text;
 }
 
-char **unit_words(const char *path, int argc, char **argv, char file[UNIT_FILE_MAX])
+const char *unit_slip(const char *name, char text[UNIT_SLIP_MAX])
 {
-	char *real = realpath(path, NULL), *text = real ? unit_settings_read(real, file) : NULL;
+	static const char *const names[] = {"OPTIONS", "SERVERS", NULL};
+	static const char shells[] = "export ";
+	bool exports = strncmp(name, shells, strlen(shells)) == 0;
+	const char *meant = nearest(name + (exports ? strlen(shells) : 0), names, sizeof(*names));
+
+	*text = '\0';
+	if (meant && strcmp(name, meant) != 0)
+		snprintf(text, UNIT_SLIP_MAX, "%s= is no setting: write %s=", name, meant);
+	return text;
+}
+
+char **unit_words(const char *path, int argc, char **argv, char file[UNIT_FILE_MAX],
+                  char slip[UNIT_SLIP_MAX])
+{
+	/* Where there is no directory yet, its unit is that of the path. */
+	char *real = realpath(path, NULL), *text = unit_settings_read(real ? real : path, file);
 	char none[] = "", *options = none, *servers = none, *name, *value, *bytes = NULL;
 	char **words = NULL;
 	size_t len = 0;
 	FILE *to = text ? open_memstream(&bytes, &len) : NULL;
 
+	*slip = '\0';
 	for (char *at = text; to && env_file_next(&at, &name, &value);)
 		if (strcmp(name, "OPTIONS") == 0)
 			options = value;
 		else if (strcmp(name, "SERVERS") == 0)
 			servers = value;
+		else if (!*slip)
+			(void)unit_slip(name, slip);
 	if (to) {
 		fwrite(options, 1, env_file_words(options), to);
 		fwrite(servers, 1, strlen(servers) + 1, to);

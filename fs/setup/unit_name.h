@@ -23,9 +23,15 @@ const char *unit_file(const char *path, char name[UNIT_NAME_MAX]);
 const char *unit_settings(const char *path, char file[UNIT_FILE_MAX]);
 /* Its text, malloced; NULL: it cannot be read. */
 char *unit_settings_read(const char *path, char file[UNIT_FILE_MAX]);
+/* A name in it that systemd takes and nobody reads, such as SERVER or `export SERVERS`: writes
+ * which one is meant. Returns `text`; "": nothing is wrong. */
+#define UNIT_SLIP_MAX 128
+const char *unit_slip(const char *name, char text[UNIT_SLIP_MAX]);
 /* The command line of the unit that mounts at the path: its OPTIONS and its SERVERS stand before
- * the arguments. For one free(3); NULL: there is no such file, or no memory. */
-char **unit_words(const char *path, int argc, char **argv, char file[UNIT_FILE_MAX]);
+ * the arguments. `slip`: the first one in the file. For one free(3); NULL: errno, the file cannot
+ * be read, or there is no memory. */
+char **unit_words(const char *path, int argc, char **argv, char file[UNIT_FILE_MAX],
+                  char slip[UNIT_SLIP_MAX]);
 /* Somebody may name a unit, `zklockfs@mnt-locks` or only `mnt-locks`: writes its mount point, if
  * that is a directory. Returns `path`, or NULL. */
 const char *unit_meant(const char *word, char path[PATH_MAX]);

@@ -564,8 +564,10 @@ static void sources_with_their_reason(void **state)
 		expect_refused(&run, 1, rows[i / 2].why, rows[i / 2].source);
 	}
 	PARSE(&run, "--check", "/usr");
-	expect_refused(&run, 32, "no zklockfs is mounted there; to check what a mount needs, name",
-	               "a mount point, and no servers");
+	expect_refused(
+		&run, 32,
+		"mounted there; /etc/zklockfs/usr.conf: No such file or directory; to check what",
+		"a mount point, and no servers");
 	PARSE(&run, "--check", "zklockfs@proc-self");
 	expect_refused(&run, 1,
 	               "'zklockfs@proc-self' is the name of a unit: name the mount point, "

@@ -164,7 +164,7 @@ static const char *skip_mount(const struct mount *mount, const char *word, char 
 
 char *mount_lock_name(const struct mount *mount, const char *word)
 {
-	char shown[CLEAN_MAX], *name = malloc(LOCK_NAME_MAX + 1), *real;
+	char shown[CLEAN_MAX], file[CLEAN_MAX], *name = malloc(LOCK_NAME_MAX + 1), *real;
 	const char *part = skip_mount(mount, word, &real);
 	size_t length = 0;
 
@@ -192,7 +192,9 @@ char *mount_lock_name(const struct mount *mount, const char *word)
 		errx(EX_USAGE, "'%s' names no lock", shown);
 	part = strrchr(name, '/');
 	if (is_inside(part ? part + 1 : name))
-		errx(EX_USAGE, "%s is inside a lock: name the directory", shown);
+		errx(EX_USAGE,
+		     "%s is inside a lock: '%s' is a file of each lock: name its directory", shown,
+		     clean(file, sizeof(file), part ? part + 1 : name));
 	return name;
 }
 

@@ -119,7 +119,7 @@ def mistakes(a):
             (['--make', 'a/0123456789', '--', 'true'], 64, 'no lock can have this name'),
             (['--make', 'a/b\n', '--', 'true'], 64, 'no lock can have this name'),
             (['--make', 'svca/holder/x', '--', 'true'], 66, 'Not a directory'),
-            (['--make', 'svca/lock', '--', 'true'], 64, 'is inside a lock'),
+            (['--make', 'svca/lock', '--', 'true'], 64, "is inside a lock: 'lock' is a file of each lock: name its directory"),
             (['why', '--make', 'svca'], 64, '--make means nothing to why'),
             (['why', '--slots', '2', 'svca'], 64, '--slots means nothing to why')):
         check_run(a, words, status, f'{words}'[:80], err)

@@ -237,8 +237,10 @@ void contact_log_error(const struct options *options, const struct servers *serv
 		log_unreachable(options, servers);
 		return;
 	case ENOENT:
-		log_line(LC_ERROR, "there is no %s in the ensemble; with -o mkroot it is made",
-		         root);
+		log_line(
+			LC_ERROR,
+			"there is no %s in the ensemble: is it misspelt? For a new tree: -o mkroot",
+			root);
 		return;
 	case ENOTDIR:
 		log_line(LC_ERROR, "%s is an ephemeral node: it cannot hold locks", root);

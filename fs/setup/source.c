@@ -91,6 +91,8 @@ const char *servers_wrong(const char *servers, const char *source, const char *m
 		return "write IPv6 in brackets, such as [::1]:2181";
 	if (has_scheme(servers, source))
 		return "nothing like zk:// stands in front";
+	if (strstr(servers, ", "))
+		return "no blank stands behind a comma";
 	return "must be host[:port][,host[:port]...]";
 }
 

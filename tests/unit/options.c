@@ -554,6 +554,7 @@ static void sources_with_their_reason(void **state)
 		{"/mnt/locks", "zk1:2181/locks", "SERVERS[/ROOT] comes first, then MOUNTPOINT"},
 		{"/locks", "/usr", "ROOT stands behind the servers"},
 		{"", "/usr", "server list '': it is empty"},
+		{"zk1, zk2/locks", "/usr", "list 'zk1, zk2': no blank stands behind a comma"},
 	};
 	static const char *const fronts[] = {"debug", "mkroot"};
 	struct run run;

@@ -221,7 +221,7 @@ def roots(checks, server, source):
     checks.says(0, written, source)
     server.zk.create('/locks/.zklockfs')
     checks.says(0, written, source)
-    checks.says(32, [*front, 'wrong  there is no /elsewhere in the ensemble; with -o mkroot it is made'], source + '/elsewhere')
+    checks.says(32, [*front, 'wrong  there is no /elsewhere in the ensemble: is it misspelt? For a new tree: -o mkroot'], source + '/elsewhere')
     checks.says(0, [*front, 'ok     root: there is no /elsewhere: the first mount'], '-o', 'mkroot', source + '/elsewhere')
     server.zk.create('/gone', ephemeral=True)
     checks.says(32, [*front, 'wrong  /gone is an ephemeral node: it cannot hold locks'], source + '/gone')

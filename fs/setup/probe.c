@@ -497,7 +497,7 @@ const char *probe_text(const struct probe *probe)
 	case PROBE_STRANGE:
 		return "no ZooKeeper server answers there";
 	case PROBE_NO_QUORUM:
-		return "does not serve now: too few servers of the ensemble are up (no quorum)";
+		return "does not serve now: too few servers of the ensemble serve (no quorum)";
 	}
 	return "?";
 }

@@ -75,7 +75,7 @@ KINDS = (
     (hangs_up_when_asked, 'closes the connection: is it a port for TLS (zklockfs-tls(7)), or are there too many'),
     (alerts, 'is a port for TLS, see zklockfs-tls(7)'),
     (is_ssh, 'no ZooKeeper server answers there'),
-    (has_no_quorum, 'does not serve now: too few servers of the ensemble are up (no quorum)'),
+    (has_no_quorum, 'does not serve now: too few servers of the ensemble serve (no quorum)'),
     (never_ends, 'no ZooKeeper server answers there'),
     (is_silent, 'takes the connection and does not answer'),
 )

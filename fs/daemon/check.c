@@ -386,15 +386,17 @@ static void check_clocks(const struct pauses *pauses)
 static bool tell_difference(const struct options *options, const char *text, const char *where,
                             const char *cure)
 {
-	char differ[768];
-	bool in_place;
+	char differ[768], stay[OPTIONS_STAY_MAX];
 
-	if (!*options_differ(options, text, differ, sizeof(differ), &in_place))
+	if (!*options_differ(options, text, differ, sizeof(differ), stay))
 		return false;
-	log_line(RISK, "%s: the mount runs with %s: %s", where, differ,
-	         in_place ? cure
-	                  : "no reload changes that: stop the mount when no lock is held, and "
-	                    "start it again");
+	if (*stay)
+		log_line(RISK,
+		         "%s: the mount runs with %s: no reload changes %s: stop the mount when no "
+		         "lock is held, and start it again",
+		         where, differ, stay);
+	else
+		log_line(RISK, "%s: the mount runs with %s: %s", where, differ, cure);
 	return true;
 }
 

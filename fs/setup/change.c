@@ -115,7 +115,7 @@ static int await(const struct options *options, const struct counts_of *before)
 {
 	const char *mountpoint = options->mountpoint;
 	char differ[1024];
-	bool in_place;
+	char stay[OPTIONS_STAY_MAX];
 
 	for (;; wait_a_moment()) {
 		const char *why;
@@ -131,7 +131,7 @@ static int await(const struct options *options, const struct counts_of *before)
 			             "the new program did not serve, and the mount goes on as it "
 			             "was: see its log");
 		else if (now.reloads > before->reloads)
-			status = *options_differ(options, text, differ, sizeof(differ), &in_place)
+			status = *options_differ(options, text, differ, sizeof(differ), stay)
 			                 ? say(mountpoint, "the mount runs with %s", differ)
 			                 : tell_session(options, text);
 		else if (now.refused > before->refused)

@@ -81,8 +81,10 @@ const char *options_changes(const struct options *was, const struct options *now
  * malloced. */
 bool options_session_is_shorter(const struct options *options, const char *text, char **ret_has);
 /* What a mount runs with, by its text, and these options do not say: "on_lost none, and not term;
- * ..." Returns `room`; "": nothing. *ret_in_place: a reload would take these options. */
+ * ..." Returns `room`; "": nothing. `stay`: the names of those that no reload changes, "host,
+ * ro"; "": a reload would take these options. */
+#define OPTIONS_STAY_MAX 256
 const char *options_differ(const struct options *options, const char *text, char *room, size_t size,
-                           bool *ret_in_place);
+                           char stay[OPTIONS_STAY_MAX]);
 
 #endif

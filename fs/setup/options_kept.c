@@ -263,14 +263,21 @@ bool options_session_is_shorter(const struct options *options, const char *text,
 	return false;
 }
 
+static void add_kept_name(char names[OPTIONS_STAY_MAX], const char *name)
+{
+	size_t len = strlen(names);
+
+	snprintf(names + len, OPTIONS_STAY_MAX - len, "%s%s", len ? ", " : "", name);
+}
+
 const char *options_differ(const struct options *options, const char *text, char *room, size_t size,
-                           bool *ret_in_place)
+                           char stay[OPTIONS_STAY_MAX])
 {
 	char number[NUMBER_MAX];
 	size_t len = 0;
 
 	*room = '\0';
-	*ret_in_place = true;
+	*stay = '\0';
 	for (const struct kept *kept = kept_options; kept->name && len < size; kept++) {
 		const char *wanted = kept_value(kept, options, number);
 		char *has = line_value(text, kept->name);
@@ -279,7 +286,8 @@ const char *options_differ(const struct options *options, const char *text, char
 		if (has && strcmp(has, wanted) != 0) {
 			len += (size_t)snprintf(room + len, size - len, "%s%s %s, and not %s",
 			                        len ? "; " : "", kept->name, has, wanted);
-			*ret_in_place &= !kept_forbids(kept, held ? held : has, wanted);
+			if (kept_forbids(kept, held ? held : has, wanted))
+				add_kept_name(stay, kept->name);
 		}
 		free(held);
 		free(has);

@@ -769,33 +769,34 @@ static void in_place(void **state)
 static void differences(void **state)
 {
 	static const struct {
-		const char *text, *differ;
-		bool in_place;
+		const char *text, *differ, *stay;
 	} rows[] = {
-		{"on_lost: kill\nroot: /locks\nnews: 1\n", "on_lost kill, and not term", true},
-		{"on_lost: term\n", "", true},
-		{"session_timeout: 10s\n", "session_timeout 10s, and not 15s", true},
-		{"session_timeout: 15001ms\n", "session_timeout 15001ms, and not 15s", false},
+		{"on_lost: kill\nroot: /locks\nnews: 1\n", "on_lost kill, and not term", ""},
+		{"on_lost: term\n", "", ""},
+		{"session_timeout: 10s\n", "session_timeout 10s, and not 15s", ""},
+		{"session_timeout: 15001ms\n", "session_timeout 15001ms, and not 15s",
+	         "session_timeout"},
 		{"session_timeout: 20s\nsession_timeout_in_force: 15000ms\n",
-	         "session_timeout 20s, and not 15s", true},
+	         "session_timeout 20s, and not 15s", ""},
 		{"session_timeout: 20s\nsession_timeout_in_force: 16000ms\n",
-	         "session_timeout 20s, and not 15s", false},
-		{"tick_time: 2s\n", "tick_time 2s, and not -", true},
-		{"tick_time: 3s\n", "tick_time 3s, and not -", false},
+	         "session_timeout 20s, and not 15s", "session_timeout"},
+		{"tick_time: 2s\n", "tick_time 2s, and not -", ""},
+		{"tick_time: 3s\n", "tick_time 3s, and not -", "tick_time"},
 		{"host: other\non_lost: none\n",
-	         "on_lost none, and not term; host other, and not this", false},
+	         "on_lost none, and not term; host other, and not this", "host"},
+		{"host: other\nro: yes\n", "host other, and not this; ro yes, and not no",
+	         "host, ro"},
 	};
-	char room[256];
-	bool in_place;
+	char room[256], stay[OPTIONS_STAY_MAX];
 	struct run run;
 
 	(void)state;
 	ACCEPT(&run, "-o", "on_lost=term,host=this", "zk1", "/usr");
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		assert_string_equal(
-			options_differ(&run.options, rows[i].text, room, sizeof(room), &in_place),
+			options_differ(&run.options, rows[i].text, room, sizeof(room), stay),
 			rows[i].differ);
-		assert_int_equal(in_place, rows[i].in_place);
+		assert_string_equal(stay, rows[i].stay);
 	}
 	options_free(&run.options);
 }

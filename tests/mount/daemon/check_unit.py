@@ -93,7 +93,7 @@ def mounted(case, server):
     same += f',retry={retry}'
     says(same, 0)
     says(f'"{same},audit"', 0, 'the mount runs with audit no, and not yes: systemctl reload changes it')
-    says(f'{same},host=c', 0, 'the mount runs with host b, and not c: no reload changes that: stop the mount when no lock is held, '
+    says(f'{same},audit,host=c', 0, 'the mount runs with audit no, and not yes; host b, and not c: no reload changes host: stop the mount when no lock is held, '
                               'and start it again')
     says(f'{same},adit', 32, "unknown option 'adit' (did you mean audit?)")
     says(f'{same},credentials=/nowhere', 32, 'credentials=/nowhere: No such file or directory')

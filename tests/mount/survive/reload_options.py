@@ -227,7 +227,7 @@ def by_mount(case, server):
     check('the mount runs with on_lost none, and not term; log_takes yes, and not no: zklockfs --reload with these arguments' in out, out)
     for args in (['-o', 'host=other,log_takes', mount.directory], all_of(mount, 'host=other,log_takes')):
         out = command([ZKLOCKFS, '--check', *args])[1]
-        check(f'host {mount.host}, and not other: no reload changes that: stop the mount when' in out, out)
+        check(f'host {mount.host}, and not other: no reload changes host: stop the mount when' in out, out)
     status, out, _ = command([ZKLOCKFS, '--check', mount.directory])
     check(status == 0 and 'the mount runs with these options' in out and 'session: 30000 ms' in out, out)
     status, out, _ = command([ZKLOCKFS, '--check', *all_of(mount, 'log_takes', 'retry=60s')])

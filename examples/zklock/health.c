@@ -59,25 +59,41 @@ static void add(char why[HEALTH_MAX], const char *text)
 	snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), text));
 }
 
-/* Adds what the mount met at one server, if it was more than silence, and what each other server
- * did last. Both texts name a server first. */
+/* What the server that `met` names did at the last look; NULL: nothing is known. Both texts name
+ * a server first. */
+static const char *last_look(const char *tried, const char *met)
+{
+	size_t name = strcspn(met, " ");
+
+	for (const char *server = tried; server; server = strstr(server, "; ")) {
+		server += server == tried ? 0 : strlen("; ");
+		if (strncmp(server, met, name) == 0 && strncmp(server + name, ": ", 2) == 0)
+			return server + name + strlen(": ");
+	}
+	return NULL;
+}
+
+/* Adds what each server did last. The mount may have met more at one server, but before the last
+ * look. That is still true while the server only answers. */
 static void add_servers(const struct health *health, char why[HEALTH_MAX])
 {
 	char met[HEALTH_MAX], tried[HEALTH_MAX], *next;
-	size_t name;
+	const char *look;
+	bool old;
 
 	health_value(health, "no_contact_why", met, sizeof(met));
 	health_value(health, "servers_tried", tried, sizeof(tried));
-	if (strcmp(met, "-") != 0)
+	look = last_look(tried, met);
+	old = look && strncmp(look, "answers", strlen("answers")) != 0;
+	if (strcmp(met, "-") != 0 && !old)
 		add(why, met);
-	name = strcspn(met, " ");
 	for (char *server = tried; server && strcmp(server, "-") != 0; server = next) {
 		next = strstr(server, "; ");
 		if (next) {
 			*next = '\0';
 			next += strlen("; ");
 		}
-		if (strncmp(server, met, name) != 0 || strncmp(server + name, ": ", 2) != 0)
+		if (old || !look || look < server || (next && look >= next))
 			add(why, server);
 	}
 }

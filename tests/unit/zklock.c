@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -275,20 +276,40 @@ static void scrolling(void **state)
 	assert_string_equal(scroll.name, "a");
 }
 
-/* One server's answer does not hide what the others do. */
+/* One server's answer does not hide what the others do. Each is named once, by the newest word. */
 static void outage(void **state)
 {
-	char text[] = "state: suspended\nlease_left: -\nno_contact_since: -\n"
-		      "no_contact_why: zk1:2181 closes each connection\n"
-		      "servers_tried: zk1:2181: no quorum; zk2:2181: Connection refused\n";
-	struct health health = {.text = text};
-	char why[HEALTH_MAX];
+#define STATE "state: suspended\nlease_left: -\nno_contact_since: -\n"
+#define MET(who) "no_contact_why: " who " closes each connection\n"
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{STATE MET("zk1:1") "servers_tried: zk1:1: answers; zk2:1: no quorum\n",
+	         "zk1:1 closes each connection; zk2:1: no quorum"},
+		{STATE MET("zk2:1") "servers_tried: zk1:1: no quorum; zk2:1: answers\n",
+	         "zk2:1 closes each connection; zk1:1: no quorum"},
+		{STATE MET("zk1:1") "servers_tried: zk1:1: Connection refused; zk2:1: no quorum\n",
+	         "zk1:1: Connection refused; zk2:1: no quorum"},
+		{STATE MET("zk1:1") "servers_tried: zk11:1: no quorum; azk1:1: no quorum\n",
+	         "zk1:1 closes each connection; zk11:1: no quorum; azk1:1: no quorum"},
+		{STATE MET("zk1:1") "servers_tried: -\n", "zk1:1 closes each connection"},
+		{STATE "no_contact_why: -\nservers_tried: zk1:1: no quorum\n", "zk1:1: no quorum"},
+	};
+#undef STATE
+#undef MET
+	char why[HEALTH_MAX], wanted[HEALTH_MAX];
 
 	(void)state;
-	assert_false(health_is_good(&health, why));
-	assert_string_equal(why,
-	                    "the ensemble does not answer; no lock is held here; zk1:2181 closes "
-	                    "each connection; zk2:2181: Connection refused");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct health health = {.text = strdup(rows[i].text)};
+
+		assert_non_null(health.text);
+		assert_false(health_is_good(&health, why));
+		snprintf(wanted, sizeof(wanted),
+		         "the ensemble does not answer; no lock is held here; %s", rows[i].why);
+		assert_string_equal(why, wanted);
+		free(health.text);
+	}
 }
 
 /* tests/unit/nearest.c has more: the daemon has a function of its own for this. */

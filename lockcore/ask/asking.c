@@ -30,6 +30,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct known_slots *slots_of(struct lc *lc, const struct ensemble_stat *stat)
+{
+	return &lc->reads->known_slots[(uint64_t)stat->czxid % LC_KNOWN_SLOTS];
+}
+
+void asking_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
+                        size_t len)
+{
+	*slots_of(lc, stat) = (struct known_slots){
+		.czxid = stat->czxid,
+		.mzxid = stat->mzxid,
+		.slots = node_data_slots(data, len),
+	};
+}
+
 /* ---- readings ---- */
 
 /* Lists wait in a queue of their own. */
@@ -161,8 +176,10 @@ static void submit(struct reading *reading)
 	if (reading->kind == READING_NEW)
 		batch_submit(reading->lc, ensemble_sync(reading->path), lc_ignore, NULL);
 	if (reading->kind == READING_QUEUE) {
-		reading->outstanding++;
-		batch_submit(reading->lc, op, slots_answered, reading);
+		if (reading->with_data) {
+			reading->outstanding++;
+			batch_submit(reading->lc, op, slots_answered, reading);
+		}
 		op.kind = ENSEMBLE_CHILDREN;
 		DL_FOREACH(reading->readers, reader)
 			op.watch |= reader->watch;
@@ -308,19 +325,20 @@ static void mark_own(struct reading *reading)
 /* With more than one entry, the number of slots decides which ones hold. */
 static int judge_names(struct reading *reading)
 {
+	const struct known_slots *known = slots_of(reading->lc, &reading->stat);
 	int r = queue_build(reading->lc->clients, reading->names, reading->name_count,
 	                    &reading->queue);
 
 	if (r < 0 || reading->queue.count <= 1)
 		return r;
-	if (reading->slots_zxid != reading->stat.mzxid)
+	if (known->czxid != reading->stat.czxid || known->mzxid != reading->stat.mzxid)
 		return -EAGAIN;
 	mark_own(reading);
-	queue_judge(&reading->queue, reading->slots);
+	queue_judge(&reading->queue, known->slots);
 	return 0;
 }
 
-/* 0, -ENOMEM, or for a queue -EAGAIN: the lock's data was changed before its names were read. */
+/* 0, -ENOMEM, or for a queue -EAGAIN: the lock's data has to be read first. */
 static int understand(struct reading *reading, const struct ensemble_answer *answer)
 {
 	if (answer->result != ENSEMBLE_OK)
@@ -349,6 +367,7 @@ static void take_answer(struct reading *reading, const struct ensemble_answer *a
 	struct reader *reader;
 
 	if (r == -EAGAIN) {
+		reading->with_data = true;
 		submit(reading);
 		return;
 	}
@@ -394,10 +413,9 @@ static void slots_answered(void *ctx, const struct ensemble_answer *answer)
 	struct reading *reading = ctx;
 
 	reading->outstanding--;
-	if (answer->result == ENSEMBLE_OK) {
-		reading->slots = node_data_slots(answer->data, (size_t)answer->data_len);
-		reading->slots_zxid = answer->stat->mzxid;
-	}
+	if (answer->result == ENSEMBLE_OK)
+		asking_learn_slots(reading->lc, answer->stat, answer->data,
+		                   (size_t)answer->data_len);
 	free_if_unused(reading);
 }
 

@@ -36,6 +36,7 @@ struct reading {
 	struct gate_item turn;  /* at the gate of reads, or of lists */
 	struct reading **list;  /* that it is in, or NULL */
 	struct reading *prev, *next;
+	bool with_data;       /* how many may hold it is not known */
 	bool synced;          /* "not there" was said after a sync */
 	unsigned outstanding; /* answers; and one while a reader is told */
 	struct lock *watched; /* whose watch the read under way leaves, or NULL */
@@ -48,9 +49,7 @@ struct reading {
 	char *text;         /* QUEUE: the memory of the names, */
 	const char **names; /*   all of them, */
 	size_t name_count;
-	struct queue queue; /*   the entries among them, */
-	unsigned slots;     /*   how many of these may hold, */
-	int64_t slots_zxid; /*   in the version of the data that this zxid has made */
+	struct queue queue; /*   the entries among them */
 	/* Made for the first reader that wants it: */
 	struct lc_entry *entries; /* lock_info.c: these and the locks below */
 	const char **locks;
@@ -69,6 +68,13 @@ struct reader {
 	reader_fn *answer;
 };
 
+/* The number of slots of a lock, as its data said at that version. */
+#define LC_KNOWN_SLOTS 64
+struct known_slots {
+	int64_t czxid, mzxid;
+	unsigned slots;
+};
+
 #define READS_ROWS 256
 struct reads {
 	struct gate reads, lists;            /* readings that wait, and what is under way */
@@ -78,8 +84,9 @@ struct reads {
 	struct reading *under_way;
 	int64_t rest_until_us; /* no list before that, */
 	int64_t tell_from_us;  /*   and nobody told */
-	bool silent;     /* the ensemble: a question was not answered in time, nor any since */
-	uint64_t serial; /* of the last answer */
+	bool silent; /* the ensemble: a question was not answered in time, nor any since */
+	struct known_slots known_slots[LC_KNOWN_SLOTS]; /* by czxid */
+	uint64_t serial;                                /* of the last answer */
 };
 
 /* answer() comes once, from lc_process(), and tells what was asked of the ensemble after this
@@ -90,6 +97,10 @@ int reader_ask(struct reader *reader, struct lc_call *call, enum reading_kind ki
 void reader_cancel(struct reader *reader);
 /* The reading was answered: the reader is told in a moment. */
 bool reader_is_answered(const struct reader *reader);
+
+/* Remembers the number of slots that a lock's data has told. */
+void asking_learn_slots(struct lc *lc, const struct ensemble_stat *stat, const void *data,
+                        size_t len);
 
 void asking_send(struct lc *lc);    /* all that may be asked now */
 void asking_tell(struct lc *lc);    /* some of those that are answered */

@@ -90,6 +90,7 @@ static void tell_stat(struct lc_call *call, int error, void *what)
 	}
 	lock_info_read_data(&info, reading->data, reading->data_len);
 	lock_info_read_stat(&info, &reading->stat);
+	asking_learn_slots(call->lc, &reading->stat, reading->data, reading->data_len);
 	call->listener.stat(call->ctx, 0, &info);
 }
 

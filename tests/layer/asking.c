@@ -94,22 +94,20 @@ static void expect_answered(struct rig *rig, const char *text)
 	rig->now_us += TOLD_REST_US;
 }
 
-static void answer_slots(struct rig *rig, int64_t mzxid, const char *data)
-{
-	struct ensemble_stat stat = {.czxid = 50, .mzxid = mzxid};
-
-	rig_answer(rig, &(struct ensemble_answer){
-				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
-}
-
 static void answer_names(struct rig *rig, const char *const *names, int count)
 {
 	struct ensemble_stat stat = {.czxid = 50, .mzxid = 50, .children = count};
 
-	if (strncmp(rig_unanswered(rig), "get ", 4) == 0)
-		answer_slots(rig, 50, "");
 	rig_answer(rig,
 	           &(struct ensemble_answer){.stat = &stat, .names = names, .name_count = count});
+}
+
+static void answer_slots(struct rig *rig, const char *data)
+{
+	struct ensemble_stat stat = {.czxid = 50, .mzxid = 50};
+
+	rig_answer(rig, &(struct ensemble_answer){
+				.stat = &stat, .data = data, .data_len = (int)strlen(data)});
 }
 
 /* ---- one request for all ---- */
@@ -283,23 +281,27 @@ static void listed(void **state)
 	struct rig *rig = *state;
 
 	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
-	expect_asked(rig, "get /locks/a, children /locks/a");
+	expect_asked(rig, "children /locks/a");
 	answer_names(rig, plain, 2);
 	expect_answered(rig, "1: 2 names, 1 queued");
 }
 
-/* Where several entries are queued, the number of slots decides which of them hold. It is that of
- * the lock that is listed, as it was when it was listed. */
+/* Where several entries are queued, the number of slots decides which of them hold. */
 static void listed_with_slots(void **state)
 {
 	struct rig *rig = *state;
 
 	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
-	expect_asked(rig, "get /locks/a, children /locks/a");
-	answer_slots(rig, 49, "");
+	expect_asked(rig, "children /locks/a");
 	answer_names(rig, queued, 3);
 	rig_expect_sent(rig, "get /locks/a, children /locks/a");
-	answer_slots(rig, 50, "zklockfs: 1\nslots: 2\n\n");
+	answer_slots(rig, "zklockfs: 1\nslots: 2\n\n");
+	answer_names(rig, queued, 3);
+	expect_answered(rig, "1: 3 names, 2 queued");
+	/* The number of slots is known now. */
+	rig->now_us += 1000;
+	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
+	expect_asked(rig, "children /locks/a");
 	answer_names(rig, queued, 3);
 	expect_answered(rig, "1: 3 names, 2 queued");
 }
@@ -311,7 +313,7 @@ static void listed_and_watched(void **state)
 	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
 	ask_as(rig, 2, 5, READING_QUEUE, "/locks/a");
 	all[2].reader.watch = true;
-	expect_asked(rig, "get /locks/a, children watched /locks/a");
+	expect_asked(rig, "children watched /locks/a");
 	answer_names(rig, plain, 2);
 	expect_answered(rig, "1: 2 names, 1 queued, 2: 2 names, 1 queued");
 }
@@ -324,9 +326,8 @@ static void one_list_at_a_time(void **state)
 	ask_as(rig, 1, 5, READING_QUEUE, "/locks/a");
 	ask_as(rig, 2, 6, READING_QUEUE, "/locks/b");
 	ask(rig, 3, "/locks/c");
-	expect_asked(rig, "get /locks/c, get /locks/a, children /locks/a");
+	expect_asked(rig, "get /locks/c, children /locks/a");
 	rig_answer_data(rig, 0, "x");
-	answer_slots(rig, 50, "");
 	ask(rig, 4, "/locks/d");
 	expect_asked(rig, "get /locks/d");
 	answer_names(rig, plain, 2);
@@ -342,7 +343,7 @@ static void one_list_at_a_time(void **state)
 	expect_asked(rig, "");
 	rig_run(rig, 1);
 	assert_int_equal(asking_wait(&rig->lc), 0);
-	expect_asked(rig, "get /locks/b, children /locks/b");
+	expect_asked(rig, "children /locks/b");
 	ask_as(rig, 5, 6, READING_QUEUE, "/locks/e");
 	assert_int_equal(asking_wait(&rig->lc), INT64_MAX); /* one is under way */
 }

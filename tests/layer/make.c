@@ -100,8 +100,7 @@ static void few_there(void **state)
 		expect((strstr(rig->sent, "children /locks/team") != NULL) != rows[i].makes,
 		       "row %zu", i);
 		lc_cancel(call);
-		while (*rig_unanswered(rig))
-			rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+		rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 		rig_forget(rig);
 		rig->now_us += SECOND;
 	}
@@ -124,10 +123,16 @@ static void many_there(void **state)
 		make(rig, "team/a", 7);
 		answer_above(rig, "8", LC_BELOW_MAX + 1);
 		asking_send(&rig->lc);
-		rig_answer(rig, &(struct ensemble_answer){.stat = &stat, .data = ""}); /* slots */
 		rig_answer(rig, &(struct ensemble_answer){.stat = &stat,
 		                                          .names = names,
 		                                          .name_count = LC_BELOW_MAX + 1});
+		asking_send(&rig->lc);
+		if (strcmp(rig_unanswered(rig), "get /locks/team") == 0) {
+			rig_answer(rig, &(struct ensemble_answer){.stat = &stat, .data = ""});
+			rig_answer(rig, &(struct ensemble_answer){.stat = &stat,
+			                                          .names = names,
+			                                          .name_count = LC_BELOW_MAX + 1});
+		}
 		rig_forget(rig);
 		asking_tell(&rig->lc);
 		if (locks < LC_BELOW_MAX) {
@@ -169,8 +174,7 @@ static void seen_above(void **state)
 		expect((strstr(rig->sent, "create /locks/team/a") != NULL) != rows[i].reads,
 		       "row %zu", i);
 		lc_cancel(call);
-		while (*rig_unanswered(rig))
-			rig_answer_error(rig, ENSEMBLE_UNKNOWN);
+		rig_answer_error(rig, ENSEMBLE_UNKNOWN);
 		rig_forget(rig);
 	}
 }
@@ -185,7 +189,6 @@ static void cannot_be_looked_at(void **state)
 	make(rig, "team/a", 7);
 	answer_above(rig, "8", LC_BELOW_MAX);
 	asking_send(&rig->lc);
-	rig_answer_error(rig, ENSEMBLE_NOAUTH);
 	rig_answer_error(rig, ENSEMBLE_NOAUTH);
 	asking_tell(&rig->lc);
 	rig_expect_told(rig, "EACCES");

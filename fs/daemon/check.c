@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Slower than this, a write is more than the disk and the network of an ensemble should need. */
@@ -401,11 +402,21 @@ static bool tell_difference(const struct options *options, const char *text, con
 }
 
 /* Without a word if it cannot be read: so is the status then. */
+/* What the mount of another user runs with is not for this user to change. */
+static bool is_for_this_user(const char *path)
+{
+	struct stat top;
+
+	return geteuid() == 0 || stat(path, &top) < 0 || top.st_uid == geteuid();
+}
+
 static void check_options_there(const struct options *options, const char *path)
 {
 	const char *why;
-	char *session, *text = options_file_read(path, /* waits = */ false, &why);
+	char *session, *text = NULL;
 
+	if (is_for_this_user(path))
+		text = options_file_read(path, /* waits = */ false, &why);
 	if (!text)
 		return;
 	if (!tell_difference(options, text, "mount point",

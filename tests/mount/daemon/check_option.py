@@ -276,8 +276,9 @@ def mount_points(checks, source):
     device = checks.case.directory + '/fuse'
     os.mknod(device, stat.S_IFCHR | 0o600, os.stat('/dev/fuse').st_rdev)
     check_equal(command(['mount', '--bind', device, '/dev/fuse'])[0], 0, 'a device for root')
-    got, out, _ = command([checks.program, '--check', point], user=NOBODY, group=NOBODY, extra_groups=())
-    check(got == 0 and '/fuse' not in out and 'state: ready' in out, f'{got}, {out}')
+    for servers in [], [source]:    # with servers, options are told; they are not compared with another user's
+        got, out, _ = command([checks.program, '--check', *servers, point], user=NOBODY, group=NOBODY, extra_groups=())
+        check(got == 0 and '/fuse' not in out and 'state: ready' in out and ' and not ' not in out, f'{got}, {out}')
     at(checks.case.mount_point(), 32, 'wrong  /dev/fuse: Permission denied', user=NOBODY)
     check_equal(command(['umount', '/dev/fuse'])[0], 0, 'umount')
     daemons = checks.case.daemons()

@@ -67,7 +67,7 @@ struct supervisor {
 	int signals;
 	struct gift gifts[SUPERVISOR_GIFTS];
 	int64_t until_us; /* RELOADS, RESTARTS: it must serve by then */
-	/* Since it served last: */
+	/* What is known of the crashes so far: */
 	int crash;                         /* how it ended, as wait(2) says it, */
 	int64_t ended_us;                  /*   and when */
 	uint64_t crashed_by;               /* the request that was being served; 0: none */
@@ -235,8 +235,8 @@ static const char *why_nobody_can(const struct supervisor *supervisor, int64_t n
 	return store_head(store)->deadline_us == INT64_MIN ? NULL : "the lease is over";
 }
 
-/* Ends the supervisor: the mount is lost. The exit status is the daemon's, or tells
- * `elsewhere` of its head. */
+/* Ends the supervisor: the mount is lost. The exit status is the daemon's;
+ * EXIT_USAGE if the servers are of another ensemble. */
 static _Noreturn void lose_mount(struct supervisor *supervisor)
 {
 	return_gifts(supervisor);

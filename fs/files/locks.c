@@ -25,7 +25,7 @@
 struct locks_opening {
 	struct parked parked;
 	struct walk *walk;
-	char *text; /* at the cost of the request */
+	char *text; /* charged to the user of the request: budget_add() */
 	size_t len, room;
 };
 
@@ -100,7 +100,7 @@ static bool grow_text(struct locks_opening *opening)
 	return true;
 }
 
-/* True: there may be more. */
+/* True: a line was added, and the walk may have more to ask. */
 static bool add_lock_lines(struct locks_opening *opening)
 {
 	const struct walk_lock *lock;
@@ -155,7 +155,7 @@ static void go_on_listing(void *ctx)
 	while (add_lock_lines(opening));
 	if (!walk_over(opening->walk))
 		return;
-	end_list(opening, walk_next(opening->walk, &lock));
+	end_list(opening, walk_next(opening->walk, &lock)); /* 0, or what has ended the walk */
 }
 
 void locks_open(struct frontend *front, struct request *req, struct node *node, int flags)

@@ -57,7 +57,8 @@ static bool read_device(const struct seen_file *file, char *ret_device, size_t s
 	return true;
 }
 
-/* Where a filter refuses statx(2), which then costs the look at a list. */
+/* Finds the device in mountinfo, by the mount's ID. That is slower, and only for where a filter
+ * refuses statx(2). */
 static bool look_up_device(const struct seen_file *file, char ret_device[MOUNTS_DEVICE_MAX])
 {
 	char path[64];
@@ -83,14 +84,14 @@ struct look_into {
 	const char *device;
 	struct scan_place *place;
 	int64_t until_us; /* of this process's CPU time */
-	int64_t cpu_us;   /* used when a descriptor took long last, and */
+	int64_t cpu_us;   /* of this process, when note_slow() was called last; */
 	int64_t since;    /*   the number of descriptors that were read since */
 	scan_found_fn *found;
 	void *ctx;
 	bool ends; /* told by found() */
 };
 
-static struct look_into begin_part(const char *device, struct scan_place *place,
+static struct look_into begin_scan(const char *device, struct scan_place *place,
                                    int64_t cpu_us_most, scan_found_fn *found, void *ctx)
 {
 	int64_t now = cpu_us();
@@ -199,7 +200,7 @@ static void look_at_threads(struct look_into *look, pid_t pid)
 int scan_process(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us_most,
                  scan_found_fn *found, void *ctx)
 {
-	struct look_into look = begin_part(device, place, cpu_us_most, found, ctx);
+	struct look_into look = begin_scan(device, place, cpu_us_most, found, ctx);
 	bool begins = place->file == 0;
 	char path[64];
 	int count = 0;
@@ -216,7 +217,7 @@ int scan_process(pid_t pid, const char *device, struct scan_place *place, int64_
 void scan_threads(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us_most,
                   scan_found_fn *found, void *ctx)
 {
-	struct look_into look = begin_part(device, place, cpu_us_most, found, ctx);
+	struct look_into look = begin_scan(device, place, cpu_us_most, found, ctx);
 
 	look_at_threads(&look, pid);
 }

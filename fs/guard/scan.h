@@ -32,7 +32,8 @@ struct scan_place {
 /* The descriptors of that process, and of its other threads if its first thread shows none, for
  * about so much processor time (SCAN_ALL: all of them), and one of them at least. Files of other
  * devices than this one ("0:57") may be left out: where descriptors are expensive to read, that is
- * looked at first. Returns how many there were; -1: that cannot be seen. */
+ * looked at first. Returns how many of the process's own descriptors this call came to, without
+ * those of threads; -1: that cannot be seen. */
 int scan_process(pid_t pid, const char *device, struct scan_place *place, int64_t cpu_us,
                  scan_found_fn *found, void *ctx);
 /* The same for each of its threads: a thread may have descriptors of its own. */

@@ -145,16 +145,16 @@ static void wait_interrupted(void *ctx)
 static int distance_to(const struct hold *hold, const struct lineage *lineage)
 {
 	const struct claim *claim;
-	int least = INT_MAX;
+	int shortest = INT_MAX;
 
 	DL_FOREACH(hold->claims, claim) {
 		int distance = lineage_find(lineage, claim->pid);
 
 		/* If the holder still lives, it had that number when the lineage was read. */
-		if (distance >= 0 && distance < least && process_lives(claim->life))
-			least = distance;
+		if (distance >= 0 && distance < shortest && process_lives(claim->life))
+			shortest = distance;
 	}
-	return least;
+	return shortest;
 }
 
 /* A process that has joined loses the lock with the hold, and is stopped then. The user of the hold
@@ -170,7 +170,7 @@ static bool may_join(const struct hold *hold, const struct lineage *lineage)
 struct hold *hold_of_family(struct frontend *front, const char *lock, const struct lineage *lineage)
 {
 	struct hold *hold, *nearest = NULL;
-	int least = INT_MAX;
+	int shortest = INT_MAX;
 
 	DL_FOREACH(front->holds->held, hold) {
 		int distance;
@@ -179,9 +179,9 @@ struct hold *hold_of_family(struct frontend *front, const char *lock, const stru
 		    !lc_holds(hold->taker))
 			continue;
 		distance = distance_to(hold, lineage);
-		if (distance < least) {
+		if (distance < shortest) {
 			nearest = hold;
-			least = distance;
+			shortest = distance;
 		}
 	}
 	return nearest && may_join(nearest, lineage) ? nearest : NULL;

@@ -42,7 +42,7 @@ static bool to_syslog;
  * it has not read is read by the next one. */
 static struct {
 	int fd, its_fd; /* -1: there is none */
-	pid_t pid;      /* 0: of another process, or none */
+	pid_t pid;      /* 0: there is none, or another process has started it */
 	bool writes;    /* lines go to it; otherwise to stderr itself */
 } child = {-1, -1, 0, false};
 static bool to_stderr;  /* beside syslog */
@@ -111,7 +111,8 @@ static bool write_stderr(enum lc_level level, const char *text)
 			return true;
 		if (errno == EAGAIN)
 			return false;
-		to_syslog = true; /* the daemon and its child are gone, and only this one is left */
+		to_syslog =
+			true; /* this is the guardian: the daemon and the log's child are gone */
 		return send_syslog(level, text);
 	}
 	/* A pipe that polls writable takes this much without blocking. */
@@ -152,7 +153,7 @@ static struct windows {
 	struct window
 		of_none[LEVELS]; /* of lines about no user, and about those beyond LOG_USERS */
 	struct {
-		uid_t uid; /* the first is root's; of the others 0: of nobody */
+		uid_t uid; /* the first is root's; 0 in another: it is free */
 		struct window of[LEVELS];
 	} users[LOG_USERS];
 } own_windows, *windows = &own_windows;
@@ -396,7 +397,7 @@ void log_prepare_child(void)
 	int fds[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return; /* poll(2) says for most of what stderr can be whether it would wait */
+		return; /* lines go to stderr; poll(2) tells mostly whether that would wait */
 	child.fd = fds[0];
 	child.its_fd = fds[1];
 	widen_socket();
@@ -467,13 +468,14 @@ void log_save_load(struct codec *codec)
 	CODEC_FD(codec, child.fd);
 	CODEC_FD(codec, child.its_fd);
 	CODEC_PID(codec, child.pid);
-	if (!codec_has(codec, 6)) {
+	if (!codec_has(codec, 6)) { /* later, counts_save_load() has them */
 		CODEC_64(codec, counted.log_lines_not_written);
 		CODEC_64(codec, counted.logs_ended);
 	}
 	if (!codec->loads || codec->checks || to_syslog)
 		return;
-	/* After a crash the other one has ended, or serves the guardian alone. */
+	/* After a crash the log's child of the former daemon has ended, or only the guardian writes
+	 * by it: another one is started. */
 	if (child.fd >= 0 && child.its_fd < 0) {
 		close(child.fd);
 		child.fd = -1;

@@ -47,7 +47,8 @@ void log_about(const char *mountpoint);
 void log_to_syslog(bool and_stderr);
 /* In the foreground: a child writes to stderr, and may wait there. */
 void log_to_child(void);
-/* Before that: processes that are forked meanwhile can write by that child, too. */
+/* Makes the socket of log_to_child() early: processes that are forked in between can write by that
+ * child, too. */
 void log_prepare_child(void);
 /* The log's child has ended, and there is another one. False: `pid` is not that child. */
 bool log_reap(pid_t pid);

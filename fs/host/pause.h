@@ -51,7 +51,9 @@ struct pause_source {
 	int64_t learnt_ns;          /* for how long; 0: its rate is not known yet, */
 	double per_ns;              /*   which is this */
 	bool known;
-	int64_t reference, looked_ns, minute_ns;
+	int64_t reference; /* what it showed at the last look, less the drift that is allowed */
+	int64_t looked_ns; /* when that was */
+	int64_t minute_ns; /* when the minute began in which `jumps` are counted */
 	unsigned jumps;
 };
 
@@ -76,7 +78,8 @@ void pauses_save_load(struct codec *codec, struct pauses *pauses);
 
 /* ---- pause_sources.c ---- */
 
-/* Each adds a source if there is such a thing, and what pauses_finish() is to undo. */
+/* Each fills in a source. False: this machine has none. What a source opens stays open as long as
+ * the process runs. */
 bool pause_vmclock(struct pause_source *ret_source, const char *path);
 bool pause_realtime(struct pause_source *ret_source);
 bool pause_tsc(struct pause_source *ret_source, const char *cpuinfo);

@@ -41,7 +41,7 @@ struct info { /* PIDFD_INFO_SIZE_VER0 */
 
 #define GET_INFO _IOWR(0xff, 11, struct info)
 
-/* False: -1, it is gone, or the kernel cannot be asked. */
+/* False: `fd` is -1, the process is gone, or the kernel cannot be asked. */
 static bool ask_pidfd(int fd, struct process *process)
 {
 	struct info info = {.mask = INFO_PID | INFO_CREDS};
@@ -349,8 +349,8 @@ bool process_obeys(const struct process *process, uid_t uid)
 
 /* Ancestors further up are not looked for, since all this is done in the loop. */
 #define GENERATIONS_MAX 64
-/* Nor when that has taken so much processor time: the daemon's, since a busy machine must not make
- * it overlook an ancestor. */
+/* The search also ends after so much processor time of the daemon. On a busy machine a limit of
+ * wall time would make it overlook an ancestor. */
 #define LOOKED_UP_NS (10 * 1000000)
 
 size_t process_line(pid_t pid, pid_t *ret_line, size_t most, int64_t end_ns)
@@ -495,7 +495,7 @@ struct lineage *lineage_save_load(struct codec *codec, struct lineage *lineage)
 		                  ? NULL
 		                  : malloc(sizeof(*lineage) + count * sizeof(lineage->of[0]));
 		if (!lineage)
-			codec->give_up("the state has too many ancestors");
+			codec->give_up("the ancestors of a process cannot be read");
 		lineage->count = count;
 	}
 	for (size_t i = 0; i < count; i++)

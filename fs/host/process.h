@@ -74,10 +74,10 @@ bool process_ask(struct process *process);
 /* A number that no other process of this boot has, by the pidfd; 0: the kernel tells none (before
  * 6.9). */
 uint64_t process_number(const struct process *process);
-/* The one of that number and start. `number`: as once told by process_number(). May wait if
- * there is none, as whatever reads stat of /proc. */
+/* The one of that number and start. `number`: as once told by process_number(). Without a number it
+ * reads stat of /proc, which may wait. */
 bool process_is(const struct process *process, uint64_t start, uint64_t number);
-/* kill(2) would let that user signal a process that was asked. */
+/* kill(2) would let that user signal the process, whose users process_ask() has set. */
 bool process_obeys(const struct process *process, uid_t uid);
 /* This process may signal those of all users. */
 bool process_may_signal_all(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - see table.h. A row for each object, or more. The row of a number are its highest bits
- * after a multiplication, which spreads numbers that follow each other. When the rows double, the
+ * table.c - see table.h. A row for each object, or more. The highest bits of a number's product
+ * with SPREAD give its row, so numbers that follow each other are spread. When the rows double, the
  * objects of row r go to 2 r and 2 r + 1: never to a row before their old one.
  */
 #include "pure/table.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define BITS_MIN 4
-/* 2 to the 64 by the golden ratio. */
+/* 2^64, divided by the golden ratio. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 static size_t row_of(unsigned bits, uint64_t number)

@@ -4,7 +4,7 @@
  * little. Pure; fs/ uses it, too.
  *
  *     struct thing {
- *             struct table_link link;   (first, or as by_number() finds it)
+ *             struct table_link link;   (first: a cast gives the thing)
  *             ...
  *     };
  *

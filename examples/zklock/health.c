@@ -59,33 +59,42 @@ static void add(char why[HEALTH_MAX], const char *text)
 	snprintf(why + n, HEALTH_MAX - n, "; %s", clean(shown, sizeof(shown), text));
 }
 
-/* What the server that `met` names did at the last look; NULL: nothing is known. Both texts name
- * a server first. */
-static const char *last_look(const char *tried, const char *met)
+/* What the server did at the last look, if it is the one that `met` names; else NULL. Both texts
+ * name a server first. */
+static const char *look_at_same(const char *server, const char *met)
 {
 	size_t name = strcspn(met, " ");
 
-	for (const char *server = tried; server; server = strstr(server, "; ")) {
-		server += server == tried ? 0 : strlen("; ");
-		if (strncmp(server, met, name) == 0 && strncmp(server + name, ": ", 2) == 0)
-			return server + name + strlen(": ");
-	}
-	return NULL;
+	if (strncmp(server, met, name) != 0 || strncmp(server + name, ": ", 2) != 0)
+		return NULL;
+	return server + name + strlen(": ");
 }
 
-/* Adds what each server did last. The mount may have met more at one server, but before the last
- * look. That is still true while the server only answers. */
+/* The last look at the server that `met` names has shown something else since. */
+static bool is_outdated(const char *met, const char *tried)
+{
+	for (const char *server = tried; server; server = strstr(server, "; ")) {
+		const char *look;
+
+		server += server == tried ? 0 : strlen("; ");
+		look = look_at_same(server, met);
+		if (look)
+			return strncmp(look, "answers", strlen("answers")) != 0;
+	}
+	return false;
+}
+
+/* Adds what each server did last. What the mount met at one server says more, and is still true
+ * while the server only answers. */
 static void add_servers(const struct health *health, char why[HEALTH_MAX])
 {
 	char met[HEALTH_MAX], tried[HEALTH_MAX], *next;
-	const char *look;
-	bool old;
+	bool outdated;
 
 	health_value(health, "no_contact_why", met, sizeof(met));
 	health_value(health, "servers_tried", tried, sizeof(tried));
-	look = last_look(tried, met);
-	old = look && strncmp(look, "answers", strlen("answers")) != 0;
-	if (strcmp(met, "-") != 0 && !old)
+	outdated = is_outdated(met, tried);
+	if (strcmp(met, "-") != 0 && !outdated)
 		add(why, met);
 	for (char *server = tried; server && strcmp(server, "-") != 0; server = next) {
 		next = strstr(server, "; ");
@@ -93,7 +102,7 @@ static void add_servers(const struct health *health, char why[HEALTH_MAX])
 			*next = '\0';
 			next += strlen("; ");
 		}
-		if (old || !look || look < server || (next && look >= next))
+		if (outdated || !look_at_same(server, met))
 			add(why, server);
 	}
 }

@@ -212,7 +212,7 @@ static bool find_absent(const struct places *places, char mountpoint[NAME_MAX + 
 const struct place *places_only(const struct places *places)
 {
 	const struct place *chosen = NULL, *end = places->list + places->count;
-	char shown[CLEAN_MAX], unit[PLACE_UNIT_MAX], absent[NAME_MAX + 2];
+	char shown[CLEAN_MAX], other[CLEAN_MAX], unit[PLACE_UNIT_MAX], absent[NAME_MAX + 2];
 
 	for (const struct place *place = places->list; place < end; place++) {
 		if (!place->trusted)
@@ -234,7 +234,8 @@ const struct place *places_only(const struct places *places)
 		errx(EX_UNAVAILABLE,
 		     "%s has settings and is not mounted: its locks may be meant, or those of %s; "
 		     "choose by -m or $ZKLOCKFS%s",
-		     clean(shown, sizeof(shown), absent), chosen->path, place_unit(absent, unit));
+		     clean(shown, sizeof(shown), absent), clean(other, sizeof(other), chosen->path),
+		     place_unit(absent, unit));
 	return chosen;
 }
 

@@ -401,7 +401,6 @@ static bool tell_difference(const struct options *options, const char *text, con
 	return true;
 }
 
-/* Without a word if it cannot be read: so is the status then. */
 /* What the mount of another user runs with is not for this user to change. */
 static bool is_for_this_user(const char *path)
 {
@@ -410,6 +409,7 @@ static bool is_for_this_user(const char *path)
 	return geteuid() == 0 || stat(path, &top) < 0 || top.st_uid == geteuid();
 }
 
+/* Says nothing if the options cannot be read: the status cannot be read then, either. */
 static void check_options_there(const struct options *options, const char *path)
 {
 	const char *why;

@@ -227,7 +227,7 @@ static bool stop_opener(struct look *look, int slot, int signal)
 	return is_sure(look);
 }
 
-/* Those who have the file open are to be stopped now, and a search may have passed them by. */
+/* The processes that have the file open are to be stopped now. A search may have passed them by. */
 static void note_closed(struct look *look, int slot)
 {
 	atomic_store(&look->shared->closed[slot], look->losses[slot].word);
